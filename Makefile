@@ -1,0 +1,92 @@
+# Needs only make and Python >= 3.11; everything else is installed into .venv on first use.
+# Another interpreter: make run PYTHON=python3.12
+
+PYTHON ?= python3
+JOBS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+# One stamp for each set of dependencies, each on top of the one before. A stamp older than the
+# constraints or the project file is out of date, and the environment is brought up to date.
+RUN_STAMP := $(VENV)/.installed-run
+DEV_STAMP := $(VENV)/.installed-dev
+SB3_STAMP := $(VENV)/.installed-sb3
+PINS := constraints.txt pyproject.toml
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-nojit check bench clean distclean
+
+help: ## show this list
+	@echo "Dovetail: schedulers that fit a workload. Targets:"
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
+		| while IFS='|' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
+
+setup: $(RUN_STAMP) ## make .venv with the default dependencies, nothing more
+	@echo "==> $(VENV) is ready; try: $(BIN)/dovetail --help"
+
+run: $(RUN_STAMP) ## compare the schedulers on the bundled workload, write a report
+	@echo "==> running: dovetail demo"
+	@$(BIN)/dovetail demo
+
+test: $(SB3_STAMP) ## run all tests
+	@echo "==> testing with $(JOBS) processes"
+	@$(BIN)/python -m pytest -q -n $(JOBS)
+
+test-nojit: $(DEV_STAMP) ## run the simulator's tests with numba's compiler switched off
+	@echo "==> testing the simulator without compilation"
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/sim
+
+check: $(DEV_STAMP) ## lint, format, types, import directions
+	@echo "==> ruff: lint"
+	@$(BIN)/python -m ruff check .
+	@echo "==> ruff: format"
+	@$(BIN)/python -m ruff format --check .
+	@echo "==> mypy"
+	@$(BIN)/python -m mypy
+	@echo "==> import-linter"
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(RUN_STAMP) ## measure the simulator's speed
+	@echo "==> running: dovetail bench sim"
+	@$(BIN)/dovetail bench sim
+
+clean: ## remove caches and build products, keep .venv
+	@echo "==> removing caches and build products"
+	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@rm -rf src/*.egg-info
+
+distclean: clean ## clean, and remove .venv as well
+	@echo "==> removing $(VENV)"
+	@rm -rf $(VENV)
+
+# An interrupted or failed venv must not look like a finished one.
+.DELETE_ON_ERROR:
+
+$(VENV)/pyvenv.cfg:
+	@command -v $(PYTHON) >/dev/null 2>&1 || { \
+		echo "error: '$(PYTHON)' was not found; name a Python >= 3.11: make run PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "error: Dovetail needs Python >= 3.11, but '$(PYTHON)' is $$($(PYTHON) -V 2>&1);" \
+			"name a newer one: make run PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+		echo "error: '$(PYTHON)' lacks its venv module (on Debian and Ubuntu: apt install python3-venv)" >&2; \
+		exit 1; }
+	@echo "==> making $(VENV) with $$($(PYTHON) -V)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(RUN_STAMP): $(PINS) $(VENV)/pyvenv.cfg
+	@echo "==> installing Dovetail and its dependencies into $(VENV) (the first time takes a minute or two)"
+	@$(PIP_INSTALL) --editable .
+	@touch $@
+
+$(DEV_STAMP): $(RUN_STAMP)
+	@echo "==> installing the development tools into $(VENV)"
+	@$(PIP_INSTALL) --editable '.[dev,envs]'
+	@touch $@
+
+$(SB3_STAMP): $(DEV_STAMP)
+	@echo "==> installing sb3-contrib and torch, which one test trains with, into $(VENV) (a large download)"
+	@$(PIP_INSTALL) --editable '.[sb3]'
+	@touch $@

@@ -1,0 +1,102 @@
+"""The `dovetail` command: one module per verb, of which only the chosen one is imported.
+
+A verb's module offers `configure(parser)`, which adds its arguments, and `run(args)`, which returns
+the exit code. Standard output carries only results; all else goes to standard error. Exit codes:
+0 done, 2 the user can mend it, 130 interrupted, 141 the reader of our output went away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from dovetail import __version__
+from dovetail.core import extras
+from dovetail.core.errors import DovetailError, UnknownName
+
+# verb -> (module, one line of help), in the order a newcomer needs them
+VERBS: dict[str, tuple[str, str]] = {
+    "demo": ("dovetail.cli.demo", "compare the schedulers on the bundled workload and write a report"),
+    "compare": ("dovetail.cli.compare", "run several schedulers on the same workloads and compare them"),
+    "simulate": ("dovetail.cli.simulate", "run one scheduler on one workload and keep the record"),
+    "report": ("dovetail.cli.report", "turn a record or comparison directory into one HTML file"),
+    "export": ("dovetail.cli.export", "write a record in another tool's format, such as Perfetto's"),
+    "explain": ("dovetail.cli.explain", "say why a job waited, from the reasons recorded"),
+    "workload": ("dovetail.cli.workload", "describe, validate, generate or import a workload"),
+    "tune": ("dovetail.cli.tune", "search a scheduler's parameters on training seeds"),
+    "list": ("dovetail.cli.list", "list the schedulers and their parameters"),
+    "bench": ("dovetail.cli.bench", "measure the simulator's speed on this machine"),
+}
+
+EXIT_ERROR = 2
+EXIT_INTERRUPTED = 130  # 128 + SIGINT
+EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; the console script exits with the returned code."""
+    # The submodule `list` hides the built-in of that name in this file, hence the display.
+    arguments = [*(sys.argv[1:] if argv is None else argv)]
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()  # here, so that a closed pipe is noticed while it can still be handled
+        return code
+    except DovetailError as error:
+        return _fail(error)
+    except KeyboardInterrupt:
+        print("\ndovetail: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The interpreter flushes stdout once more at exit; give it somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+
+
+def _dispatch(arguments: Sequence[str]) -> int:
+    verb = arguments[0] if arguments else None
+    if verb is None or verb.startswith("-"):
+        parser = _top_parser()
+        parser.parse_args(arguments)  # --help and --version end here
+        parser.print_help(sys.stderr)
+        return EXIT_ERROR
+    if verb not in VERBS:
+        raise UnknownName("command", verb, VERBS)
+    module_name, help_line = VERBS[verb]
+    try:
+        module = import_module(module_name)
+        parser = argparse.ArgumentParser(
+            prog=f"dovetail {verb}",
+            description=f"{help_line[0].upper()}{help_line[1:]}.",
+            allow_abbrev=False,  # an abbreviation that works today would break with the next option
+        )
+        module.configure(parser)
+        run: Callable[[argparse.Namespace], int] = module.run
+        return run(parser.parse_args(arguments[1:]))
+    except ModuleNotFoundError as error:
+        missing = extras.explain(error, f"`dovetail {verb}`")
+        if missing is None:
+            raise
+        raise missing from error
+
+
+def _top_parser() -> argparse.ArgumentParser:
+    width = max(map(len, VERBS))
+    commands = "\n".join(f"  {verb:<{width}}  {help_line}" for verb, (_, help_line) in VERBS.items())
+    parser = argparse.ArgumentParser(
+        prog="dovetail",
+        usage="dovetail <command> [options]",
+        description="Schedulers that fit a workload: simulate, compare, explain.",
+        epilog=f"commands:\n{commands}\n\n`dovetail <command> --help` shows the options of one command.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"dovetail {__version__}")
+    return parser
+
+
+def _fail(error: DovetailError) -> int:
+    print(f"dovetail: error: {error}", file=sys.stderr)
+    return EXIT_ERROR

@@ -1,0 +1,32 @@
+"""`dovetail explain`: why a job waited, from the decisions and reasons recorded."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "directory", type=Path, metavar="DIR", help="records, as `--out` of other commands made them"
+    )
+    parser.add_argument("--job", required=True, metavar="J", help="the job's number, or its name")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--run", metavar="RUN", help="the run, by its name (needed if there are several)")
+    which.add_argument("--scheduler", metavar="NAME", help="the run, by its scheduler")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def run(args: argparse.Namespace) -> int:
+    import json
+
+    from dovetail.evaluation.explain import explain_json, explain_text
+    from dovetail.evaluation.job_story import JobStory
+    from dovetail.records import read_records
+    from dovetail.records.directory import find_job
+
+    records = read_records(args.directory)
+    recorded = records.run(records.find(run=args.run, scheduler=args.scheduler).run)
+    story = JobStory(recorded, find_job(recorded, args.job))
+    print(json.dumps(explain_json(story), indent=2) if args.json else explain_text(story))
+    return 0

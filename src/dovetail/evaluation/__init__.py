@@ -1,0 +1,1 @@
+"""Judging schedulers: metrics, paired statistics, comparisons and the report."""

@@ -1,0 +1,28 @@
+"""The registry of schedulers, one line each: name, target below this package, what it does.
+
+Listing, command line, contract tests and comparisons all start from here. Schedulers outside the
+project join through the entry-point group `dovetail.schedulers`.
+"""
+
+from __future__ import annotations
+
+from dovetail.core.registry import Registry
+
+SCHEDULERS = Registry("scheduler", entry_point_group="dovetail.schedulers")
+
+
+def _add(name: str, target: str, summary: str) -> None:
+    SCHEDULERS.register(name, f"{__name__}.{target}", summary)
+
+
+_add("dag/fifo", "heuristic.fifo:Fifo", "jobs in order of arrival, all executors to the first")
+_add("dag/sjf-cp", "heuristic.sjf_cp:SjfCp", "job with the least total work first, critical path first")
+_add("dag/srtf", "heuristic.srtf:Srtf", "job with the least remaining work first")
+_add("dag/fair", "heuristic.fair:Fair", "an equal share of the executors for every job")
+_add("dag/fair-spill", "heuristic.fair_spill:FairSpill", "fair, and what a job cannot use goes to others")
+_add("dag/weighted-fair", "heuristic.weighted_fair:WeightedFair", "shares in proportion to work ** alpha")
+_add("dag/critical-path", "heuristic.critical_path:CriticalPath", "stage with the longest path of work first")
+_add("dag/tetris", "heuristic.tetris:Tetris", "best fit of demands to free resources, short jobs favoured")
+_add("dag/graphene", "heuristic.graphene:Graphene", "troublesome stages first, the rest packed around them")
+_add("dag/random", "heuristic.random:Random", "any runnable stage, any limit: the floor to beat")
+_add("dag/rollout", "optimise.rollout:Rollout", "one-step look-ahead, completed by a fast heuristic")

@@ -1,0 +1,40 @@
+"""Which stages of a job are troublesome, or lead to one that is: the idea of Graphene (OSDI 2016).
+
+A stage is troublesome when its tasks are long (mean duration at least `long_threshold` of the longest in the
+job) or hard to place (at most `fit_threshold` of the cluster's executors are large enough for one).  A stage
+that a troublesome one depends on, directly or not, must run before it and so belongs to the same group.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dovetail.core.dag import DagInfo, DagView
+
+
+def leads_to_trouble(
+    view: DagView, stages: list[int], info: DagInfo, long_threshold: float, fit_threshold: float
+) -> list[bool]:
+    """For each stage of the list."""
+    marks: dict[int, bool] = {}
+    for job in dict.fromkeys(view.stage_job[stages].tolist()):
+        first, end = view.job_stage_ptr[job : job + 2].tolist()
+        mean_s = view.stage_mean_s[first:end]
+        troublesome = mean_s >= long_threshold * mean_s.max()
+        if fit_threshold > 0.0:
+            cpu, memory = view.stage_cpu[first:end], view.stage_memory[first:end]
+            fitting = np.zeros(end - first, np.int64)
+            for kind in info.classes:
+                fitting += kind.count * ((cpu <= kind.cpu) & (memory <= kind.memory))
+            troublesome |= fitting <= fit_threshold * info.num_executors
+        marks.update(enumerate(troublesome.tolist(), first))
+        inside = (view.edge_parent >= first) & (view.edge_parent < end)
+        edges = list(zip(view.edge_child[inside].tolist(), view.edge_parent[inside].tolist(), strict=True))
+        edges.reverse()  # children before parents in most workloads, so that one pass is enough
+        changed = True
+        while changed:
+            changed = False
+            for child, parent in edges:
+                if marks[child] and not marks[parent]:
+                    marks[parent] = changed = True
+    return [marks[stage] for stage in stages]

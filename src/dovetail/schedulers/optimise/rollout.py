@@ -1,0 +1,111 @@
+"""dag/rollout: one-step look-ahead.  Try a few decisions in a copy of the world, take the one that ends best.
+
+At each decision the base heuristic (`dag/fair-spill`) proposes one, and some others are put beside it: for
+the job the executors are at and for the jobs with the least work left, its foremost stages, each with all
+executors on offer, half of them, or one.  Every candidate is completed by the base heuristic itself inside a
+copy of the world's public state (`DagInfo.look_ahead`: mean durations, no coming arrivals), and the candidate
+with the fewest job-seconds still to be spent wins.  This is the rollout algorithm of Bertsekas, Tsitsiklis
+and Wu (1997): with a true model it is never worse than its base.  Here the model is an estimate, so another
+decision than the base's is taken only if better by `margin`.
+
+The budget is bounded: at most 1 + `max_candidates` runs per decision, none when there is no choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dovetail.core.dag import DagDecision, DagInfo, DagKernel, DagView, LookAhead, Reason
+from dovetail.core.errors import DovetailError
+from dovetail.schedulers.heuristic.fair_spill import FairSpill
+
+
+class Rollout:
+    @dataclass(frozen=True)
+    class Params:
+        max_candidates: int = field(default=8, metadata={"help": "decisions tried besides the base's"})
+        jobs: int = field(default=4, metadata={"help": "jobs with the least work left to take them from"})
+        stages: int = field(default=2, metadata={"help": "stages of each job to try"})
+        margin: float = field(default=0.0, metadata={"help": "part of the cost another decision must save"})
+        base: FairSpill.Params = field(default_factory=FairSpill.Params)
+
+        def __post_init__(self) -> None:
+            if min(self.max_candidates, self.jobs, self.stages) < 1:
+                raise ValueError("max_candidates, jobs and stages must be at least 1")
+            if not 0.0 <= self.margin < 1.0:
+                raise ValueError(f"margin is {self.margin}; expected a part from 0 to below 1")
+
+    def __init__(self, params: Params = Params()) -> None:
+        self.params = params
+        self._base = FairSpill(params.base)
+        self._look_ahead: LookAhead | None = None
+
+    def reset(self, info: DagInfo, rng: np.random.Generator) -> None:
+        if info.look_ahead is None:
+            raise DovetailError(
+                "dag/rollout needs a world that can look ahead, and this one cannot; run it in the simulator"
+            )
+        self._look_ahead = info.look_ahead
+        self._base.reset(info, rng)
+        self._base_kernel = self._base.kernel()
+
+    def kernel(self) -> DagKernel | None:
+        return None
+
+    def decide(self, view: DagView) -> Sequence[DagDecision]:
+        assert self._look_ahead is not None, "reset comes first"
+        proposed = self._base.decide(view)
+        if not proposed:
+            return proposed
+        candidates = [proposed[0], *self._others(view, proposed[0])]
+        if len(candidates) == 1:
+            return proposed
+        costs = self._look_ahead.costs(view, candidates, self._base_kernel)
+        best = int(np.argmin(costs))
+        if costs[best] < costs[0] * (1.0 - self.params.margin):
+            return (candidates[best]._replace(reason=Reason.LOOK_AHEAD),)
+        return (candidates[0]._replace(reason=Reason.LOOK_AHEAD_AGREES),)
+
+    def _others(self, view: DagView, base: DagDecision) -> list[DagDecision]:
+        """Decisions that hand over executors differently from the base's, the most promising first."""
+        offered = int(view.source_executors)
+        held = view.job_executors.tolist()
+        unclaimed = view.stage_unclaimed.tolist()
+        base_job = int(view.stage_job[base.stage])
+        seen = {(base.stage, min(base.limit - held[base_job], offered, unclaimed[base.stage]))}
+        others: list[DagDecision] = []
+        by_rank = self._stages_by_rank(view)
+        for share in (offered, (offered + 1) // 2, 1):
+            for stage, job in by_rank:
+                given = min(share, unclaimed[stage])
+                if (stage, given) not in seen:
+                    seen.add((stage, given))
+                    others.append(DagDecision(stage, held[job] + given))
+                    if len(others) == self.params.max_candidates:
+                        return others
+        return others
+
+    def _stages_by_rank(self, view: DagView) -> list[tuple[int, int]]:
+        """(stage, job): the foremost stage of each job, then the second of each, and so on."""
+        valid = view.stage_valid.nonzero()[0]
+        left = view.job_work_left_s.tolist()
+        by_job: dict[int, list[tuple[bool, float, int]]] = {}
+        for stage, job, ready, path in zip(
+            valid.tolist(),
+            view.stage_job[valid].tolist(),
+            view.stage_ready[valid].tolist(),
+            view.stage_critical_path_s[valid].tolist(),
+            strict=True,
+        ):
+            by_job.setdefault(job, []).append((not ready, -path, stage))
+        jobs = sorted(by_job, key=lambda job: (job != view.source_job, left[job], job))[: self.params.jobs]
+        ranked = {job: sorted(by_job[job]) for job in jobs}
+        return [
+            (ranked[job][place][2], job)
+            for place in range(self.params.stages)
+            for job in jobs
+            if place < len(ranked[job])
+        ]

@@ -1,0 +1,153 @@
+"""Tables and settings for the dag kernels, from a workload's kinds of job and the options of the world."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dovetail.core.dag import ExecutorClass, Floats, Ints
+from dovetail.core.errors import ConfigError
+from dovetail.sim.dag.options import DagOptions
+from dovetail.sim.kernels import dag_state as layout
+from dovetail.sim.kernels.dag_state import DagTable, Records, allocate
+from dovetail.workloads.dag import FIRST, FRESH, REST, DagCatalogue
+
+
+def prepare_table(catalogue: DagCatalogue, options: DagOptions) -> DagTable:
+    """Everything the kernels need to know about the kinds of job and the cluster, in flat arrays."""
+    classes = options.executor_classes()
+    slots, samples_s = fill_samples(catalogue, options.warm_up_s)
+    rows, children = stage_rows(catalogue)
+    dags = allocate(catalogue.num_dags + 1, layout.DAG)
+    dags["stage_ptr"] = catalogue.stage_ptr
+    dags["edge_ptr"] = catalogue.edge_ptr
+    dags["work_s"][:-1] = catalogue.dag_work_s
+    edges = allocate(len(catalogue.edge_parent), layout.EDGE)
+    edges["parent"] = catalogue.edge_parent
+    edges["child"] = catalogue.edge_child
+    order = np.lexsort(([kind.cpu for kind in classes], [kind.memory for kind in classes]))
+    return DagTable(
+        settings=settings(catalogue, options),
+        levels=level_choice(sample_levels(catalogue), sum(kind.count for kind in classes), options),
+        class_order=order.astype(np.int64),
+        dags=dags,
+        rows=rows,
+        edges=edges,
+        children=children,
+        fits=fitting(catalogue, classes),
+        slots=slots,
+        samples_s=samples_s,
+    )
+
+
+def settings(catalogue: DagCatalogue, options: DagOptions) -> Records:
+    classes = options.executor_classes()
+    values = allocate(1, layout.SETTINGS)
+    values["num_executors"] = sum(kind.count for kind in classes)
+    values["num_classes"] = len(classes)
+    values["num_levels"] = len(sample_levels(catalogue))
+    for name in ("idle_until_arrival", "pool_forgets"):
+        values[name] = getattr(options.compat, name)
+    for name in (
+        "moving_delay_s",
+        "straggler_probability",
+        "straggler_factor",
+        "mean_time_to_failure_s",
+        "repair_s",
+    ):
+        values[name] = getattr(options, name)
+    return values
+
+
+def executor_classes(options: DagOptions) -> Ints:
+    """(num_executors,) the class of each executor: numbered class by class."""
+    counts = [kind.count for kind in options.executor_classes()]
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def stage_rows(catalogue: DagCatalogue) -> tuple[Records, Ints]:
+    """The stages of all DAGs, and their children (stages within the DAG), stage by stage."""
+    stages = catalogue.num_stages
+    parent, child = catalogue.edge_rows
+    rows = allocate(stages + 1, layout.ROW)
+    rows["tasks"][:-1] = catalogue.num_tasks
+    rows["num_parents"][:-1] = np.bincount(child, minlength=stages)
+    rows["child_ptr"][1:] = np.cumsum(np.bincount(parent, minlength=stages))
+    rows["mean_s"][:-1] = catalogue.stage_mean_s
+    rows["critical_path_s"][:-1] = catalogue.stage_critical_path_s
+    rows["cpu"][:-1] = catalogue.cpu
+    rows["memory"][:-1] = catalogue.memory
+    children = np.asarray(catalogue.edge_child, dtype=np.int64)[np.argsort(parent, kind="stable")]
+    return rows, np.ascontiguousarray(children)
+
+
+def fitting(catalogue: DagCatalogue, classes: tuple[ExecutorClass, ...]) -> Ints:
+    """(S * C,) 1 where executors of the class can run the stage; a stage that fits nowhere is an error."""
+    cpu = np.array([kind.cpu for kind in classes])
+    memory = np.array([kind.memory for kind in classes])
+    fits = (catalogue.cpu[:, None] <= cpu) & (catalogue.memory[:, None] <= memory)
+    homeless = np.flatnonzero(~fits.any(axis=1))
+    if len(homeless):
+        row = int(homeless[0])
+        raise ConfigError(
+            f"{len(homeless)} stages fit no executor class; the first is {catalogue.stage_name[row]!r} of "
+            f"{catalogue.dag_name[int(catalogue.stage_dag[row])]!r}, which needs cpu {catalogue.cpu[row]:g} and memory "
+            f"{catalogue.memory[row]:g}; the largest class has cpu {cpu.max():g} and memory {memory.max():g}"
+        )
+    return fits.astype(np.int64).ravel()
+
+
+def fill_samples(catalogue: DagCatalogue, warm_up_s: float) -> tuple[Records, Floats]:
+    """(start, count) of the samples of each (stage, wave, level), holes filled, and the samples themselves.
+
+    The samples are there twice: as measured, then with the warm-up added, which is what *fresh* becomes where only
+    *first* is known.
+    """
+    levels = sample_levels(catalogue)
+    num_stages = int(catalogue.stage_ptr[-1])
+    samples = np.asarray(catalogue.duration_s, dtype=np.float64)
+    start = np.zeros((num_stages, 3, len(levels)), dtype=np.int64)
+    count = np.zeros((num_stages, 3, len(levels)), dtype=np.int64)
+    level = np.searchsorted(levels, catalogue.duration_executors)
+    slot = (catalogue.duration_stage, catalogue.duration_wave, level)
+    start[slot] = catalogue.duration_ptr[:-1]
+    count[slot] = np.diff(catalogue.duration_ptr)
+
+    def take(wave: int, other: int, shift: int = 0) -> None:
+        hole = (count[:, wave] == 0) & (count[:, other] > 0)
+        start[:, wave][hole] = start[:, other][hole] + shift
+        count[:, wave][hole] = count[:, other][hole]
+
+    take(FIRST, FRESH)
+    take(FIRST, REST)
+    take(REST, FIRST)
+    take(FRESH, FIRST, shift=len(samples))
+    known = count[:, FIRST] > 0
+    for target in range(len(levels)):
+        missing = ~known[:, target]
+        distance = np.abs(levels - levels[target])
+        for other in np.lexsort((-levels, distance)):
+            rows = np.flatnonzero(missing & known[:, other])
+            start[rows, :, target] = start[rows, :, other]
+            count[rows, :, target] = count[rows, :, other]
+            missing[rows] = False
+    slots = allocate(start.size, layout.SLOT)
+    slots["start"] = start.ravel()
+    slots["count"] = count.ravel()
+    return slots, np.concatenate([samples, samples + warm_up_s])
+
+
+def sample_levels(catalogue: DagCatalogue) -> Ints:
+    return np.unique(np.asarray(catalogue.duration_executors, dtype=np.int64))
+
+
+def level_choice(levels: Ints, num_executors: int, options: DagOptions) -> Records:
+    """(num_executors + 1,) for n executors at home: the level below, and the probability of the next one instead."""
+    executors = np.arange(num_executors + 1)
+    below = np.clip(np.searchsorted(levels, executors, side="right") - 1, 0, len(levels) - 1)
+    above = np.minimum(below + 1, len(levels) - 1)
+    between = (executors > levels[below]) & (above > below)
+    up = (executors - levels[below]) / np.maximum(levels[above] - levels[below], 1)
+    choice = allocate(num_executors + 1, layout.LEVEL)
+    choice["below"] = below
+    choice["up"] = np.where(between, 1.0 - up if options.compat.inverted_levels else up, 0.0)
+    return choice

@@ -1,0 +1,170 @@
+"""The doors into the kernels.
+
+Handing numba three dozen arrays of records at each call costs ten times what the call itself does.  So Python hands
+over one array of addresses, and the arrays are put together again inside.  With the JIT switched off there are no
+addresses: the memory itself is handed over.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
+
+from dovetail.sim.kernels import dag_state as layout
+from dovetail.sim.kernels.dag_decisions import apply_at, decide_and_step, held, observe, run_compiled, step
+from dovetail.sim.kernels.dag_reset import reset
+from dovetail.sim.kernels.dag_state import (
+    COMMITMENT,
+    DAG,
+    DECISION_RECORD,
+    EDGE,
+    EVENT,
+    EXECUTOR,
+    GROUP,
+    JOB,
+    LEVEL,
+    QUEUE,
+    ROW,
+    SETTINGS,
+    SLOT,
+    STAGE,
+    TASK_RECORD,
+    WORLD,
+    DagBuffers,
+    DagMemory,
+    DagOne,
+    DagRecords,
+)
+from dovetail.sim.kernels.jit import kernel
+
+JOB_INTS = layout.JOB_INTS
+JOB_FLOATS = layout.JOB_FLOATS
+STAGE_INTS = layout.STAGE_INTS
+STAGE_FLOATS = layout.STAGE_FLOATS
+STAGE_FLAGS = layout.STAGE_FLAGS
+EDGE_INTS = layout.EDGE_INTS
+
+
+def addresses(memory: DagMemory) -> np.ndarray[tuple[int], np.dtype[np.int64]] | DagMemory:
+    """(address, length of the last axis) of every array, in the order of the named tuples.
+
+    Valid as long as the caller keeps the arrays.
+    """
+    if numba.config.DISABLE_JIT:
+        return memory
+    arrays = [array for part in memory for array in part]
+    return np.array([[array.ctypes.data, array.shape[-1]] for array in arrays], dtype=np.int64).ravel()
+
+
+if numba.config.DISABLE_JIT:
+
+    def opened(memory):
+        return memory
+
+else:
+
+    @intrinsic
+    def _array(typing_context, address, rows, columns, dtype):
+        """The array at an address, (columns,) if rows is None, else (rows, columns); it owns nothing."""
+        flat = isinstance(rows, types.NoneType)
+        element = dtype.dtype  # numba's name for it, of a number class and of a record alike
+        kind = types.Array(element, 1 if flat else 2, "C")
+
+        def generate(context, builder, signature, arguments):
+            array = context.make_array(kind)(context, builder)
+            size = context.get_abi_sizeof(context.get_data_type(element))
+            step = context.get_constant(types.intp, size)
+            shape = [arguments[2]] if flat else [arguments[1], arguments[2]]
+            strides = [step] if flat else [builder.mul(arguments[2], step), step]
+            data = builder.inttoptr(arguments[0], array.data.type)
+            populate_array(array, data, shape, strides, step, None)
+            return array._getvalue()
+
+        return kind(address, rows, columns, dtype), generate
+
+    @kernel
+    def opened(a):
+        """The arrays behind the addresses."""
+        one = DagOne(
+            _array(a[0], None, a[1], WORLD),
+            _array(a[2], None, a[3], JOB),
+            _array(a[4], None, a[5], STAGE),
+            _array(a[6], None, a[7], np.int64),
+            _array(a[8], None, a[9], EXECUTOR),
+            _array(a[10], None, a[11], COMMITMENT),
+            _array(a[12], None, a[13], EVENT),
+            _array(a[14], None, a[15], GROUP),
+            _array(a[16], None, a[17], QUEUE),
+            _array(a[18], None, a[19], np.int64),
+            _array(a[20], None, a[21], SETTINGS),
+            _array(a[22], None, a[23], LEVEL),
+            _array(a[24], None, a[25], np.int64),
+            _array(a[26], None, a[27], DAG),
+            _array(a[28], None, a[29], ROW),
+            _array(a[30], None, a[31], EDGE),
+            _array(a[32], None, a[33], np.int64),
+            _array(a[34], None, a[35], np.int64),
+            _array(a[36], None, a[37], SLOT),
+            _array(a[38], None, a[39], np.float64),
+        )
+        records = DagRecords(
+            _array(a[40], None, a[41], TASK_RECORD),
+            _array(a[42], None, a[43], DECISION_RECORD),
+        )
+        buffers = DagBuffers(
+            _array(a[44], JOB_INTS, a[45], np.int64),
+            _array(a[46], None, a[47], np.int64),
+            _array(a[48], JOB_FLOATS, a[49], np.float64),
+            _array(a[50], STAGE_INTS, a[51], np.int64),
+            _array(a[52], STAGE_FLOATS, a[53], np.float64),
+            _array(a[54], STAGE_FLAGS, a[55], np.bool_),
+            _array(a[56], EDGE_INTS, a[57], np.int64),
+            _array(a[58], None, a[59], np.int64),
+        )
+        return DagMemory(one, records, buffers)
+
+
+@kernel
+def enter_reset(
+    a, executor_class, job_dag, arrival_s, weight, deadline_s, duration_key, failure_key, horizon_s
+):
+    m = opened(a)
+    reset(m.one, executor_class, job_dag, arrival_s, weight, deadline_s, duration_key, failure_key, horizon_s)
+
+
+@kernel
+def enter_step(a, decline, counts):
+    m = opened(a)
+    return step(m.one, m.records, m.buffers, decline, counts)
+
+
+@kernel
+def enter_apply(a, counts, stage, limit, kind, reason):
+    m = opened(a)
+    return apply_at(m.one, m.records, m.buffers, counts, stage, limit, kind, reason)
+
+
+@kernel
+def enter_decide(a, counts, stage, limit, kind, reason):
+    m = opened(a)
+    return decide_and_step(m.one, m.records, m.buffers, counts, stage, limit, kind, reason)
+
+
+@kernel
+def enter_held(a, job):
+    return held(opened(a).one, job)
+
+
+@kernel
+def enter_run(function, params, memory, out, a, counts):
+    m = opened(a)
+    return run_compiled(function, params, memory, out, m.one, m.records, m.buffers, counts)
+
+
+@kernel
+def enter_observe(a, lean, counts):
+    m = opened(a)
+    observe(m.one, m.buffers, 0, 0, 0, 0, 0, lean, counts)

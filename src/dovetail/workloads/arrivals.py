@@ -1,0 +1,84 @@
+"""When jobs arrive, what they weigh and when they are due: the options of a job sequence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dovetail.core.dag import Floats
+from dovetail.core.errors import ConfigError
+
+KINDS = ("batch", "poisson", "trace")
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """How jobs arrive.
+
+    batch: all at time 0.  poisson: exponential gaps, the first job after one gap; the mean gap is
+    `interval_s`, or whatever makes the jobs' work a share `load` of what `executors` can do.  trace: a
+    window of consecutive recorded jobs with their recorded gaps, shifted to start at time 0.
+    """
+
+    kind: str = "batch"
+    interval_s: float | None = None
+    load: float | None = None
+    executors: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ConfigError(f"arrivals: no kind {self.kind!r}; there are {', '.join(KINDS)}")
+        if self.kind != "poisson":
+            if self.interval_s is not None or self.load is not None:
+                raise ConfigError(f"arrivals: {self.kind} takes neither an interval nor a load; poisson does")
+            return
+        if (self.interval_s is None) == (self.load is None):
+            raise ConfigError(
+                "arrivals: poisson needs either a mean interval in seconds or a load, and not both"
+            )
+        if self.interval_s is not None and not (math.isfinite(self.interval_s) and self.interval_s > 0):
+            raise ConfigError(f"arrivals: the mean interval must be above 0 seconds, not {self.interval_s:g}")
+        if self.load is not None:
+            if not (math.isfinite(self.load) and self.load > 0):
+                raise ConfigError(f"arrivals: the load must be above 0 (0.85 = 85 % busy), not {self.load:g}")
+            if self.executors is None or self.executors < 1:
+                raise ConfigError(
+                    "arrivals: a load needs the number of executors it is a share of (at least 1)"
+                )
+
+    def mean_interval_s(self, mean_work_s: float) -> float:
+        """Mean gap between two jobs that carry this much work each, in seconds; poisson only."""
+        if self.interval_s is not None:
+            return self.interval_s
+        if self.load is None or self.executors is None:
+            raise ConfigError(f"arrivals: {self.kind} arrivals have no mean interval of their own")
+        return mean_work_s / (self.executors * self.load)
+
+    def times_s(self, num_jobs: int, mean_work_s: float, rng: np.random.Generator) -> Floats:
+        """(num_jobs,) arrival times, batch or poisson; the first n of them do not depend on num_jobs."""
+        if self.kind == "batch":
+            return np.zeros(num_jobs)
+        return np.cumsum(rng.exponential(self.mean_interval_s(mean_work_s), num_jobs))
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """Due dates: arrival + factor * ideal time, the factor drawn uniformly from low .. high for each job.
+
+    The ideal time of a job is what it would take alone on `executors`: its work divided by them, or its
+    critical path if that is longer.
+    """
+
+    low: float
+    high: float
+    executors: int
+
+    def __post_init__(self) -> None:
+        if not (0 < self.low <= self.high < math.inf):
+            raise ConfigError(
+                f"deadlines: factors must be 0 < low <= high, not {self.low:g} .. {self.high:g}"
+            )
+        if self.executors < 1:
+            raise ConfigError(f"deadlines: the number of executors must be at least 1, not {self.executors}")

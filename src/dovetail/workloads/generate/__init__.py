@@ -1,0 +1,1 @@
+"""Generators: parameters and a seed become kinds of job."""

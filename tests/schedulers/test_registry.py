@@ -1,0 +1,35 @@
+"""The registry of schedulers as it ships."""
+
+from dovetail.schedulers import SCHEDULERS
+
+DAG = [
+    "dag/fifo",
+    "dag/sjf-cp",
+    "dag/srtf",
+    "dag/fair",
+    "dag/fair-spill",
+    "dag/weighted-fair",
+    "dag/critical-path",
+    "dag/tetris",
+    "dag/graphene",
+    "dag/random",
+    "dag/rollout",
+]
+
+
+def test_the_projects_own_schedulers_in_the_order_shown():
+    own = [entry.name for entry in SCHEDULERS.entries("dag") if entry.origin == "dovetail"]
+    assert own == DAG
+
+
+def test_summaries_fit_one_line_beside_the_name():
+    for entry in SCHEDULERS.entries():
+        assert 10 <= len(entry.summary) <= 70, entry.name
+        assert "\n" not in entry.summary
+
+
+def test_module_names_follow_scheduler_names():
+    """`dag/sjf-cp` is found in a file called sjf_cp.py, so nobody has to search."""
+    for name in DAG:
+        module = SCHEDULERS.entry(name).target.partition(":")[0]
+        assert module.rpartition(".")[2] == name.partition("/")[2].replace("-", "_")
