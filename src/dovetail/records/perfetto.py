@@ -35,15 +35,22 @@ def write_perfetto(runs: Iterable[tuple[str, DagRun]], path: Path) -> int:
         for number, (label, run) in enumerate(runs, start=1):
             for event in run_events(label, run, number, first_thread):
                 file.write(",\n" if written else "\n")
-                file.write(json.dumps(event, separators=(",", ":"), ensure_ascii=False))
+                file.write(event)
                 written += 1
             first_thread += run.executors + 2
         file.write("\n]}\n")
     return written
 
 
-def run_events(label: str, run: DagRun, process: int, first_thread: int) -> Iterator[Event]:
-    """All events of one run.  Threads: arrivals and completions, decisions, then the executors."""
+def run_events(label: str, run: DagRun, process: int, first_thread: int) -> Iterator[str]:
+    """All events of one run as JSON.  Threads: arrivals and completions, decisions, then the executors."""
+    yield from map(_json, _names(label, run, process, first_thread))
+    yield from map(_json, _jobs(run, process, first_thread))
+    yield from map(_json, _decisions(run, process, first_thread + 1))
+    yield from _tasks(run, process, first_thread + 2)
+
+
+def _names(label: str, run: DagRun, process: int, first_thread: int) -> Iterator[Event]:
     yield _meta("process_name", process, 0, name=f"{label}, seed {run.seed}")
     yield _meta("process_sort_index", process, 0, sort_index=process)
     digits = len(str(run.executors - 1))
@@ -51,37 +58,40 @@ def run_events(label: str, run: DagRun, process: int, first_thread: int) -> Iter
     for place, name in enumerate(names):
         yield _meta("thread_name", process, first_thread + place, name=name)
         yield _meta("thread_sort_index", process, first_thread + place, sort_index=place)
-    yield from _jobs(run, process, first_thread)
-    yield from _decisions(run, process, first_thread + 1)
-    yield from _tasks(run, process, first_thread + 2)
 
 
-def _tasks(run: DagRun, process: int, first_thread: int) -> Iterator[Event]:
+def _tasks(run: DagRun, process: int, first_thread: int) -> Iterator[str]:
+    """The slices.  There may be millions, but few that differ in more than time and place: those are kept."""
     tasks = run.tasks
     start, end = _ticks(tasks.start_s), _ticks(tasks.end_s)
     stage_of = _stage_names(run)
+    known: dict[tuple[int, int, int, bool], str] = {}
     columns = (tasks.executor, tasks.job, tasks.stage, tasks.wave, tasks.lost, start, end)
     for executor, job, stage, wave, lost, ts, to in zip(
         *(column.tolist() for column in columns), strict=True
     ):
-        yield {
-            "ph": "X",
-            "name": f"{run.jobs.name[job]} · {stage_of[job][stage]}" + (" (lost)" if lost else ""),
-            "cat": "lost" if lost else "task",
-            "ts": ts,
-            "dur": to - ts,
-            "pid": process,
-            "tid": first_thread + executor,
-            "args": {
-                "job": job,
-                "job_name": run.jobs.name[job],
-                "dag": run.jobs.dag[job],
-                "stage": stage,
-                "stage_name": stage_of[job][stage],
-                "wave": WAVES[wave] if wave >= 0 else "unknown",
-                "lost": lost,
-            },
-        }
+        key = (job, stage, wave, lost)
+        if key not in known:
+            event = _slice(run, stage_of[job][stage], *key)
+            known[key] = _json(event | {"pid": process}).removesuffix("}")
+        yield f'{known[key]},"tid":{first_thread + executor},"ts":{ts},"dur":{to - ts}}}'
+
+
+def _slice(run: DagRun, stage_name: str, job: int, stage: int, wave: int, lost: bool) -> Event:
+    return {
+        "ph": "X",
+        "name": f"{run.jobs.name[job]} · {stage_name}" + (" (lost)" if lost else ""),
+        "cat": "lost" if lost else "task",
+        "args": {
+            "job": job,
+            "job_name": run.jobs.name[job],
+            "dag": run.jobs.dag[job],
+            "stage": stage,
+            "stage_name": stage_name,
+            "wave": WAVES[wave] if wave >= 0 else "unknown",
+            "lost": lost,
+        },
+    }
 
 
 def _decisions(run: DagRun, process: int, thread: int) -> Iterator[Event]:
@@ -146,6 +156,10 @@ def reason_text(code: int) -> str:
         return REASON_TEXT[Reason(code)]
     except (ValueError, KeyError):
         return f"reason {code}"
+
+
+def _json(event: Event) -> str:
+    return json.dumps(event, separators=(",", ":"), ensure_ascii=False)
 
 
 def _meta(kind: str, process: int, thread: int, **args: Any) -> Event:

@@ -168,7 +168,7 @@ class ReferenceDagWorld:
         commitment = next((c for c in s.commitments if c.executor_class == e.executor_class), None)
         if commitment is not None:
             self._drop_commitment(s, commitment)
-            self._dispatch(e, commitment.target)
+            self._dispatch(e, commitment.target, as_just_decided=False)
             self._look_at(commitment.target)
         elif j.complete:
             yield from self._after_last_task_of_job(e)
@@ -181,9 +181,6 @@ class ReferenceDagWorld:
             for c in s.commitments:  # Reading: what is promised already (of other classes) is not on offer
                 on_offer[c.executor_class] -= 1
             yield from self._hold(Round(j, on_offer, stage=s, leaver=e))
-        # 5.
-        if not s.executors:
-            self._drop_all_commitments(s)
         return unlocked
 
     def _unlock_children(self, s: Stage) -> bool:
@@ -225,7 +222,7 @@ class ReferenceDagWorld:
             elif v.ready:
                 self._start_task(e, v)
             else:
-                self._park(e, v)
+                self._park_or_free(e, v, as_just_decided=False)
         self._look_at(v)
 
     def _task_is_cut(self, e: Executor) -> None:
@@ -246,12 +243,12 @@ class ReferenceDagWorld:
         if len(promised) > sum(other.executor_class == e.executor_class for other in s.executors):
             self._drop_commitment(s, promised[-1])
             self._look_at(promised[-1].target)
-        if not s.executors:
-            self._drop_all_commitments(s)
+            if promised[-1].target.ready:
+                self._free_parked(promised[-1].target.job)
 
     # --- where executors go ---
 
-    def _dispatch(self, e: Executor, v: Stage) -> None:
+    def _dispatch(self, e: Executor, v: Stage, as_just_decided: bool) -> None:
         k = v.job
         if k.complete or v.dry:
             # Reading: an executor whose home has just been completed has none to stay at.
@@ -260,7 +257,7 @@ class ReferenceDagWorld:
         elif e.home is k and v.ready:
             self._start_task(e, v)
         elif e.home is k:
-            self._park(e, v)
+            self._park_or_free(e, v, as_just_decided)
         else:
             self._set_home(e, None)
             e.state, e.stage = State.MOVING, v
@@ -284,6 +281,14 @@ class ReferenceDagWorld:
         event = (failure_s, TASK_CUT, e.number) if failure_s < end_s else (end_s, TASK_END, e.number)
         heapq.heappush(self._heap, event)
         self._look_at(v)
+
+    def _park_or_free(self, e: Executor, v: Stage, as_just_decided: bool) -> None:
+        """v is not ready.  If something else of its job is, a decision taken earlier is no longer the best."""
+        startable = any(s.ready and s.unclaimed > 0 for s in v.job.stages)
+        if startable and not as_just_decided and not self._options.compat.idle_until_arrival:
+            self._join_not_offered(e, v.job.group)
+        else:
+            self._park(e, v)
 
     def _park(self, e: Executor, v: Stage) -> None:
         e.state, e.stage = State.PARKED, v
@@ -366,14 +371,6 @@ class ReferenceDagWorld:
             commitment.target.job.promised_here -= 1
             s.job.promised_away -= 1
 
-    def _drop_all_commitments(self, s: Stage) -> None:
-        if s.commitments:
-            self._version += 1
-        while s.commitments:
-            commitment = s.commitments[0]
-            self._drop_commitment(s, commitment)
-            self._look_at(commitment.target)
-
     # --- rounds ---
 
     def _hold_rounds(self, event_job: Job | None) -> Iterator[DagView]:
@@ -445,7 +442,7 @@ class ReferenceDagWorld:
         for c, count in gift.by_class:
             for e in [e for e in group.executors if e.executor_class == c][:count]:
                 group.executors.remove(e)
-                self._dispatch(e, gift.stage)
+                self._dispatch(e, gift.stage, as_just_decided=True)
 
     def _give_from_stage(self, round_: Round, gift: Gift) -> None:
         promised = dict(gift.by_class)
@@ -453,7 +450,7 @@ class ReferenceDagWorld:
         if e is not None and e.executor_class in promised:
             promised[e.executor_class] -= 1
             round_.leaver = None
-            self._dispatch(e, gift.stage)
+            self._dispatch(e, gift.stage, as_just_decided=True)
         for c, count in promised.items():
             for _ in range(count):
                 assert round_.stage is not None  # a leaver without a stage is offered alone

@@ -106,8 +106,9 @@ class Chance:
         low, high = samples.around(executors)
         level = low
         if low < high:
-            hit = (h >> 32) / 2**32 < (executors - low) / (high - low)
-            level = high if hit != self._options.compat.inverted_levels else low
+            share = (executors - low) / (high - low)
+            chance_of_high = 1.0 - share if self._options.compat.inverted_levels else share
+            level = high if (h >> 32) / 2**32 < chance_of_high else low
         drawn = samples.at(wave, level)
         duration_s = drawn[((h & 0xFFFFFFFF) * len(drawn)) >> 32]
         if (mix(h + 1) >> 32) / 2**32 < self._options.straggler_probability:

@@ -123,10 +123,10 @@ def _waves(catalogue: DagCatalogue) -> dict[str, Any]:
     return result
 
 
-def _load(source: DagSource, executors: int, interval_s: float) -> dict[str, float]:
+def _load(source: DagSource, executors: int, interval_s: float) -> dict[str, Any]:
     work_s = source.mean_work_s
-    load = {
-        "executors": float(executors),
+    load: dict[str, Any] = {
+        "executors": executors,
         "interval_s": interval_s,
         "load": work_s / (interval_s * executors),
         "interval_s_for_85_percent": work_s / (0.85 * executors),
@@ -164,12 +164,12 @@ def as_text(summary: dict[str, Any]) -> str:
         f"skew: Gini of work {skew['gini_of_work']:.2f}; the largest tenth of the jobs is "
         f"{skew['share_of_largest_tenth']:.0%} of the work"
         + ("" if cv is None else f"; tasks of a stage vary by {cv:.0%}"),
-        f"load: {load['load']:,.0%} of {load['executors']:.0f} executors with a job every "
+        f"load: {load['load']:,.0%} of {load['executors']} executors with a job every "
         f"{load['interval_s']:g} s; 85 % with one every {_short(load['interval_s_for_85_percent'])} s",
     ]
     if "recorded_load" in load:
         span, gap = _short(load["recorded_span_s"]), _short(load["recorded_interval_s"])
-        busy = f"{load['recorded_load']:,.0%} of {load['executors']:.0f} executors"
+        busy = f"{load['recorded_load']:,.0%} of {load['executors']} executors"
         lines.append(f"recorded: {span} s, a job every {gap} s, {busy}")
     return "\n".join(lines)
 

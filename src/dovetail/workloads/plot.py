@@ -79,11 +79,14 @@ def _work(ax: Axes, source: DagSource) -> None:
 
 def _log_histogram(ax: Axes, values: Floats) -> None:
     """Zeros, which a logarithmic axis does not have, are left out."""
+    from matplotlib.ticker import MaxNLocator
+
     above = values[values > 0]
     if above.size:
         edges = np.geomspace(0.9 * above.min(), 1.1 * above.max(), 29)
         ax.hist(above, bins=edges.tolist(), color=FILL, edgecolor="white", lw=0.6)
         ax.set_xscale("log")
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _size(ax: Axes, source: DagSource) -> None:

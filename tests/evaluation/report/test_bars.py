@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from tests.records.synthetic import make_run
 
-from dovetail.evaluation.report.bars import Bars, cut, merge_tasks, pack, tick_for
+from dovetail.evaluation.report import bars as bars_module
+from dovetail.evaluation.report.bars import Bars, cut, merge_tasks, pack, share_out, tick_for
 from dovetail.records import DagRun
 
 
@@ -81,3 +82,12 @@ def test_cutting_says_until_when() -> None:
 def test_ticks_fit_32_bits() -> None:
     assert tick_for(1000.0) == 1e-3
     assert 1e9 / tick_for(1e9) <= 2**31
+
+
+def test_small_runs_leave_room_for_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bars_module, "MAX_BARS_RUN", 60)
+    monkeypatch.setattr(bars_module, "MAX_BARS_PAGE", 100)
+    assert share_out([10, 10, 10]) == [33, 45, 60]
+    limits = share_out([200, 10, 70])
+    assert limits[0] == limits[2] == 45
+    assert share_out([]) == []

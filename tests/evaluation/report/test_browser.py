@@ -1,4 +1,4 @@
-"""The page's script in a real browser: the chart is drawn, zooms, moves, and tells what is under the pointer."""
+"""The page's script in a real browser: the chart is drawn, zooms, moves, tells what is under the pointer."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ pytestmark = pytest.mark.skipif(
     BROWSER is None, reason="install chromium to test the report's script in a browser"
 )
 
+# Without a screen, a browser calls nobody back for the next frame.
+FRAMES = "<script>window.requestAnimationFrame = (draw) => setTimeout(draw, 5);</script>"
 STEPS = """
 <script>
 const log = [];
@@ -24,18 +26,19 @@ const errors = [];
 addEventListener("error", (event) => errors.push(event.message));
 addEventListener("unhandledrejection", (event) => errors.push(String(event.reason)));
 const settle = () => new Promise((done) => setTimeout(done, 60));
-const range = () => document.getElementById("gantt").dataset.view;
 async function steps() {
   const c = document.getElementById("gantt");
   for (let wait = 0; wait < 50 && !c.dataset.view; wait++) await settle();
   const box = c.getBoundingClientRect();
-  const at = (type, x, y, more) => c.dispatchEvent(new PointerEvent(type, {
-    clientX: box.left + x, clientY: box.top + y, bubbles: true, cancelable: true, pointerId: 1, ...more }));
-  const note = async (name) => { await settle(); log.push(`${name}=${range()}`); };
+  const place = (x, y) => ({ clientX: box.left + x, clientY: box.top + y, bubbles: true, cancelable: true });
+  const point = (type, x, y) => c.dispatchEvent(new PointerEvent(type, { ...place(x, y), pointerId: 1 }));
+  const note = async (name) => { await settle(); log.push(`${name}=${c.dataset.view}`); };
   await note("start");
-  c.dispatchEvent(new WheelEvent("wheel", { deltaY: -600, clientX: box.left + 46, clientY: box.top + 90, cancelable: true }));
+  c.dispatchEvent(new WheelEvent("wheel", { ...place(46, 90), deltaY: -600 }));
   await note("wheel");
-  at("pointerdown", 400, 90); at("pointermove", 300, 90); at("pointerup", 300, 90);
+  point("pointerdown", 400, 90);
+  point("pointermove", 300, 90);
+  point("pointerup", 300, 90);
   await note("drag");
   document.querySelector("[data-do=fit]").click();
   await note("fit");
@@ -45,41 +48,53 @@ async function steps() {
   await note("zero");
   const tip = document.getElementById("tip");
   let seen = "";
-  for (let x = 50; x < box.width && !/back to back/.test(seen); x += 3) { at("pointermove", x, 60); seen = tip.innerText; }
+  for (let x = 50; x < box.width && !/back to back/.test(seen); x += 3) {
+    point("pointermove", x, 60);
+    seen = tip.innerText;
+  }
   log.push(`tip=${seen.replaceAll("\\n", " | ")}`);
   document.querySelectorAll("#tabs button")[2].click();
-  await settle(); await settle();
+  await settle();
+  await settle();
   log.push(`tab=${c.dataset.run}`);
   document.querySelectorAll("#table th button")[0].click();
-  log.push(`sorted=${[...document.querySelectorAll("#table tbody .name")].map((cell) => cell.textContent).join(",")}`);
+  const names = [...document.querySelectorAll("#table tbody .name")];
+  log.push(`sorted=${names.map((cell) => cell.textContent).join(",")}`);
   document.querySelector(".key").click();
   log.push(`off=${document.querySelectorAll(".curve.off").length}`);
   document.getElementById("theme").click();
   log.push(`theme=${document.documentElement.dataset.theme}`);
   const svg = document.getElementById("cdf"), frame = svg.getBoundingClientRect();
-  svg.dispatchEvent(new PointerEvent("pointermove", { clientX: frame.left + frame.width / 2, clientY: frame.top + 50 }));
+  const middle = { clientX: frame.left + frame.width / 2, clientY: frame.top + 50 };
+  svg.dispatchEvent(new PointerEvent("pointermove", middle));
   log.push(`read=${svg.parentElement.querySelector(".tip").innerText.replaceAll("\\n", " | ")}`);
   log.push(`errors=${errors.join(";")}`);
   document.title = log.join("\\n");
 }
-steps().catch((error) => { document.title = `failed: ${error}`; });
+steps().catch((error) => { document.title = `failed=${error}`; });
 </script>
 """
+FLAGS = """--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync
+    --disable-component-update --disable-dev-shm-usage --virtual-time-budget=20000 --window-size=1300,1600"""
 
 
 def test_the_script_works(shared_records: Path, tmp_path: Path) -> None:
     assert BROWSER is not None
+    text = render_page(read_records(shared_records))
     page = tmp_path / "report.html"
-    page.write_text(
-        render_page(read_records(shared_records)).replace("</body>", f"{STEPS}</body>"), encoding="utf-8"
-    )
-    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
-    flags += "--disable-component-update --disable-sync --disable-dev-shm-usage --virtual-time-budget=20000 --dump-dom"
-    command = [BROWSER, *flags.split(), "--window-size=1300,1600", f"--user-data-dir={tmp_path / 'profile'}"]
-    done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True)
+    page.write_text(text.replace("</head>", f"{FRAMES}</head>").replace("</body>", f"{STEPS}</body>"))
+    command = [
+        BROWSER,
+        *FLAGS.split(),
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--dump-dom",
+        page.as_uri(),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     title = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
     assert title is not None
     seen = dict(line.split("=", 1) for line in title[1].splitlines())
+    assert "failed" not in seen, seen["failed"]
     start, wheel, drag = ([float(part) for part in seen[key].split()] for key in ("start", "wheel", "drag"))
     assert start[0] == 0 and start[3] == 12, "all executors are shown"
     assert wheel[0] == pytest.approx(0, abs=0.01) and wheel[1] < start[1] / 2, "zoomed at the left edge"
@@ -88,9 +103,8 @@ def test_the_script_works(shared_records: Path, tmp_path: Path) -> None:
     )
     assert seen["fit"] == seen["zero"] == seen["start"]
     assert float(seen["plus"].split()[1]) < start[1]
-    assert re.match(
-        r"job \d+ \(j\d+\).* \| stage \d .* back to back on executor \d+ \| [\d.]+ s → [\d.]+ s", seen["tip"]
-    )
+    tip = r"job \d+ \(j\d+\).* \| stage \d .* back to back on executor \d+ \| [\d.]+ s → [\d.]+ s"
+    assert re.match(tip, seen["tip"])
     assert seen["tab"].startswith("dag/")
     assert seen["sorted"] == "dag/fair,dag/fifo,dag/random,dag/sjf-cp,dag/srtf"
     assert seen["off"] == "2"

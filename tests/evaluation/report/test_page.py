@@ -14,7 +14,7 @@ import pytest
 from tests.records.synthetic import make_run
 
 from dovetail.evaluation.metrics_dag import run_metrics
-from dovetail.evaluation.report import page as page_module
+from dovetail.evaluation.report import bars as bars_module
 from dovetail.evaluation.report import render_page, write_page
 from dovetail.evaluation.report.curves import MAX_POINTS, jct_distribution, jobs_in_system
 from dovetail.evaluation.report.svg import nice_axis
@@ -170,7 +170,7 @@ def test_without_full_runs(tmp_path: Path) -> None:
 
 
 def test_large_runs_are_cut_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_module, "MAX_BARS_RUN", 20)
+    monkeypatch.setattr(bars_module, "MAX_BARS_RUN", 20)
     run = data_of(one_run(tmp_path / "a"))["runs"][0]
     assert 0 < run["bars"] <= 20
     assert 0 < run["until_s"] < run["makespan_s"]

@@ -119,6 +119,14 @@ def test_faults_are_placed(tmp_path, row, column, value, says):
     assert any("1 faults" in note for note in kept.notes)
 
 
+def test_a_task_without_a_job(tmp_path):
+    path = write(tmp_path, SAMPLE.replace("j_1,R2_1", ",R2_1"))
+    [fault] = faults_of(path)
+    assert (fault.row, fault.field) == (2, "job_name")
+    kept = read_alibaba2018(path, Alibaba2018Options(skip_faulty=True))
+    assert kept.source.recorded.job_name == ("j_2", "j_1")
+
+
 def test_rows_of_another_length_keep_line_numbers_right(tmp_path):
     text = "0,a,M1,1,100,0.1,1\n0,a,M2\n\n0,a,R3_x,1,100,0.1,1\n0,b,M1,1,100,0.1,1,9\n"
     faults = faults_of(write(tmp_path, text))

@@ -129,6 +129,17 @@ def test_wrong_column_type(folder, column, values):
     assert "wrong column type" in fault.problem
 
 
+def test_values_beyond_the_range_of_the_column(folder):
+    huge = pa.array([2**64 - 1] * 5, pa.uint64())
+    rewrite(folder, "stages.parquet", lambda table: table.set_column(2, "tasks", huge))
+    assert "out of range" in the_fault(folder, "stages.parquet").problem
+
+
+def test_a_column_twice(folder):
+    rewrite(folder, "stages.parquet", lambda table: table.append_column("cpu", table["cpu"]))
+    assert the_fault(folder, "stages.parquet").problem == "2 columns of this name"
+
+
 def test_wrong_encoding(folder):
     raw = pa.array([b"caf\xe9", b"y", b"z"]).view(pa.string())
 

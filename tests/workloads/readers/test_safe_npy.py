@@ -1,12 +1,14 @@
 """Pickles are programs.  These ones try, and nothing happens."""
 
+import contextlib
 import io
 import os
 import pickle
-import pickletools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dovetail.workloads.readers.safe_npy import UnsafeFile, read_npy
 
@@ -96,12 +98,35 @@ def test_forged_and_damaged_pickles_are_errors(tmp_path, payload):
         read_npy(save_pickle(tmp_path / "forged.npy", payload))
 
 
+def test_claims_of_huge_sizes_cost_nothing(tmp_path):
+    for payload in (
+        b"\x80\x04K\x01r\xff\xff\xff\xff.",  # a place in the memo far beyond its end
+        b"\x80\x04\x8e" + b"\xff\xff\xff\xff\xff\xff\xff\x0f" + b"xx.",  # bytes that are not there
+    ):
+        with contextlib.suppress(UnsafeFile):
+            assert read_npy(save_pickle(tmp_path / "big.npy", payload)) == 1
+
+
+@pytest.mark.parametrize("wrap", [lambda x: (x, x), lambda x: [x, x], lambda x: {0: x, 1: x}])
+def test_shared_parts_are_not_copied_again_and_again(tmp_path, wrap):
+    value = [1]
+    for _ in range(60):  # 2^60 parts if each were a copy
+        value = wrap(value)
+    assert read_npy(save_pickle(tmp_path / "laughs.npy", pickle.dumps(value)))
+
+
+@given(st.data())
+def test_damage_anywhere_gives_data_or_an_error(tmp_path_factory, data):
+    path = tmp_path_factory.getbasetemp() / "damaged.npy"
+    good = save(path, {0: {"w": {2: [1, 2]}}, 1: np.arange(3.0), 2: np.float64(1)}).read_bytes()
+    place = data.draw(st.integers(0, len(good) - 1))
+    path.write_bytes(good[:place] + data.draw(st.binary(max_size=4)) + good[place + 1 :])
+    with contextlib.suppress(UnsafeFile):
+        read_npy(path)
+
+
 def test_deep_nesting_and_circles_end(tmp_path):
-    deep: list = []
-    for _ in range(50_000):
-        deep = [deep]
     payload = b"\x80\x02" + b"]" * 50_000 + b"a" * 49_999 + b"."
-    pickletools.dis(b"\x80\x02]]a.", out=io.StringIO())
     with pytest.raises(UnsafeFile):
         read_npy(save_pickle(tmp_path / "deep.npy", payload))
     circle = {0: []}

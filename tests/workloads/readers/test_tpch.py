@@ -103,6 +103,7 @@ def test_a_malicious_file_is_an_error_and_does_nothing(tmp_path):
         ({0: TPCH[0]}, "1 stages"),
         ({0: TPCH[0], 1: {"first_wave": {}}}, "waves are missing"),
         ({0: TPCH[0], 1: tpch_stage({2: []}, {2: []}, {2: []})}, "no tasks"),
+        ({0: TPCH[0], 1: tpch_stage({2: [5], 5: []}, {2: [], 5: []}, {2: [5], 5: []})}, "no durations"),
         ({0: TPCH[0], 1: tpch_stage({2: [-1]}, {2: []}, {2: []})}, "not a list of durations"),
         ({0: TPCH[0], 1: tpch_stage({2: [float("nan")]}, {2: []}, {2: []})}, "not a list of durations"),
         ({0: TPCH[0], 1: tpch_stage({2: ["x"]}, {2: []}, {2: []})}, "not a list of durations"),

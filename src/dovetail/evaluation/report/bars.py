@@ -14,7 +14,7 @@ from dovetail.core.dag import Bools, Floats, Ints
 from dovetail.records.dag import DagRun
 
 MAX_BARS_RUN = 200_000  # one chart draws no more
-MAX_BARS_PAGE = 420_000  # all charts of a page together: keeps the file at about 5 MB
+MAX_BARS_PAGE = 640_000  # all charts of a page together: keeps the file below about 5 MB
 _TOGETHER_S = 1e-6  # tasks closer than this follow each other
 
 
@@ -74,6 +74,15 @@ def cut(bars: Bars, limit: int) -> tuple[Bars, float | None]:
     return Bars(**columns), until_s
 
 
+def share_out(sizes: list[int]) -> list[int]:
+    """How many bars each run may draw; what small runs leave of the page's limit goes to the others."""
+    left, limits = MAX_BARS_PAGE, [0] * len(sizes)
+    for done, place in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
+        limits[place] = min(MAX_BARS_RUN, left // (len(sizes) - done))
+        left -= min(limits[place], sizes[place])
+    return limits
+
+
 def pack(bars: Bars, executors: int, tick_s: float) -> str:
     """Bars as text for the page: deflated little-endian columns, times in ticks.
 
@@ -98,7 +107,7 @@ def pack(bars: Bars, executors: int, tick_s: float) -> str:
 
 
 def deflate(content: bytes) -> str:
-    return base64.b64encode(zlib.compress(content, 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(content, 6)).decode("ascii")
 
 
 def tick_for(makespan_s: float) -> float:

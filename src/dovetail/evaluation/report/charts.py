@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from dovetail.evaluation.report.curves import Curve, jct_distribution, jobs_in_system
-from dovetail.evaluation.report.svg import Axis, nice_axis, step_chart
+from dovetail.evaluation.report.svg import Axis, log_axis, nice_axis, step_chart
 from dovetail.records.dag import DagRun
+
+STRETCH = 20  # longest over median completion time from which on the axis is logarithmic
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,8 @@ class Chart:
     def data(self) -> dict[str, Any]:
         return {
             "x": [self.x.low, self.x.high],
+            "y": [self.y.low, self.y.high],
+            "log": self.x.log,
             "percent": self.percent,
             "curves": [
                 {
@@ -71,7 +75,7 @@ def make_charts(shown: list[tuple[int, str, DagRun]]) -> tuple[Chart, ...]:
             title="How long jobs take",
             note="share of the jobs completed within a given time",
             x_label="completion time, s",
-            x=nice_axis(1.02 * max(float(curve.x.max(initial=0.0)) for _, _, curve in jct)),
+            x=_jct_axis([run for _, _, run in shown]),
             y=Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0)),
             curves=jct,
             percent=True,
@@ -86,3 +90,13 @@ def make_charts(shown: list[tuple[int, str, DagRun]]) -> tuple[Chart, ...]:
             curves=jobs,
         ),
     )
+
+
+def _jct_axis(runs: list[DagRun]) -> Axis:
+    """Logarithmic where one scheduler's times would press all others against the left edge."""
+    all_s = np.concatenate([run.jobs.finish_s - run.jobs.arrival_s for run in runs])
+    all_s = all_s[np.isfinite(all_s)]
+    longest_s = 1.02 * float(all_s.max(initial=0.0))
+    if all_s.size == 0 or longest_s < STRETCH * float(np.median(all_s)):
+        return nice_axis(longest_s)
+    return log_axis(max(float(all_s.min()), longest_s * 1e-4) * 0.95, longest_s)

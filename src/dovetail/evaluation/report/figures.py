@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 DPI = 160
 INK, SOFT, LINE, TRACK, BEST = "#16202e", "#55637a", "#dfe4ec", "#eef1f6", "#eaf0fe"
+LOST = "#d3212c"
 _DASHES = ("solid", (0, (5, 2)), (0, (1.5, 2)), (0, (6, 2, 1.5, 2)))
 
 
@@ -36,12 +37,9 @@ def write_figures(records: DagRecords, directory: Path) -> list[Path]:
     comparison = compare(records)
     shown = recorded_runs(records, comparison)
     moving_delay_s = float(records.options.get("moving_delay_s") or 0.0)
-    end_s = max((run.makespan_s for _, _, run in shown), default=0.0)
     figures: list[tuple[str, Callable[[], Figure]]] = [("table", partial(_table, records, comparison))]
     figures += [(chart.name, partial(_curves, chart)) for chart in make_charts(shown)]
-    figures += [
-        (f"gantt-{run.run}", partial(_gantt, label, run, moving_delay_s, end_s)) for _, label, run in shown
-    ]
+    figures += [(f"gantt-{run.run}", partial(_gantt, label, run, moving_delay_s)) for _, label, run in shown]
     return [_save(directory / f"{name}.png", make) for name, make in figures]
 
 
@@ -116,13 +114,17 @@ def _table(records: DagRecords, comparison: Comparison) -> Figure:
 
 
 def _curves(chart: Chart) -> Figure:
-    figure, axes = _figure(7.2, 4.0)
+    figure, axes = _figure(8.4, 4.0)
     for place, label, curve in reversed(chart.curves):
         colour, _, _ = palette.series(place)
         dash: Any = _DASHES[place // len(palette.SERIES) % len(_DASHES)]
         axes.step(curve.x, curve.y, where="post", color=colour, linestyle=dash, linewidth=1.5, label=label)
     axes.set_title(f"{chart.title}: {chart.note}", loc="left", fontsize=11, fontweight="bold")
     axes.set_xlabel(chart.x_label, color=SOFT)
+    if chart.x.log:
+        axes.set_xscale("log")
+        axes.set_xticks(list(chart.x.ticks), [f"{tick:g}" for tick in chart.x.ticks])
+        axes.minorticks_off()
     axes.set_xlim(chart.x.low, chart.x.high)
     axes.set_ylim(chart.y.low, chart.y.high * (1.02 if chart.percent else 1.0))
     texts = [f"{100 * tick:.0f} %" if chart.percent else f"{tick:g}" for tick in chart.y.ticks]
@@ -130,11 +132,11 @@ def _curves(chart: Chart) -> Figure:
     axes.grid(axis="y", color=LINE, linewidth=0.6)
     _plain(axes)
     handles, labels = axes.get_legend_handles_labels()
-    axes.legend(handles[::-1], labels[::-1], frameon=False, fontsize=8, loc="best")
+    figure.legend(handles[::-1], labels[::-1], frameon=False, fontsize=8, loc="outside right upper")
     return figure
 
 
-def _gantt(label: str, run: DagRun, moving_delay_s: float, end_s: float) -> Figure:
+def _gantt(label: str, run: DagRun, moving_delay_s: float) -> Figure:
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import to_rgb
 
@@ -151,19 +153,17 @@ def _gantt(label: str, run: DagRun, moving_delay_s: float, end_s: float) -> Figu
     if moving_delay_s > 0 and fresh.size:
         moving = _boxes(leave_s[fresh], bars.start_s[fresh], bars.executor[fresh])
         pale = job[fresh] + (1 - job[fresh]) * 0.65
-        axes.add_collection(PolyCollection(moving, facecolors=pale, edgecolors="none"), autolim=False)
-    drawn = PolyCollection(
-        _boxes(bars.start_s, bars.end_s, bars.executor),
-        facecolors=colours,
-        edgecolors=np.where(bars.lost[:, None], np.array([[0.83, 0.13, 0.17, 1.0]]), np.array([[0.0] * 4])),
-        linewidths=np.where(bars.lost, 1.2, 0.0),
-    )
-    axes.add_collection(drawn, autolim=False)
+        axes.add_collection(PolyCollection(moving, facecolors=pale, linewidths=0), autolim=False)
+    boxes = _boxes(bars.start_s, bars.end_s, bars.executor)
+    axes.add_collection(PolyCollection(boxes, facecolors=colours, linewidths=0), autolim=False)
+    if bars.lost.any():
+        lost = PolyCollection(boxes[bars.lost], facecolors="none", edgecolors=LOST, linewidths=1.2)
+        axes.add_collection(lost, autolim=False)
     top = run.executors + 0.8
     for marker, time_s, row in (("v", run.jobs.arrival_s, -0.9), ("^", run.jobs.finish_s, top - 0.4)):
         at = time_s[np.isfinite(time_s)]
         axes.plot(at, np.full(at.size, row), marker, color=SOFT, markersize=3.5, clip_on=False)
-    axes.set_xlim(0, max(end_s * 1.01, 1e-3))
+    axes.set_xlim(0, max(run.makespan_s * 1.01, 1e-3))
     axes.set_ylim(top, -1.4)
     note = "" if until_s is None else f" (too large: only what starts before {until_s:.0f} s is drawn)"
     axes.set_title(f"{label}, seed {run.seed}{note}", loc="left", fontsize=11, fontweight="bold")

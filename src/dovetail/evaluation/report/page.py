@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -14,15 +15,7 @@ import numpy as np
 from dovetail.evaluation.comparison import Comparison, compare
 from dovetail.evaluation.metrics_dag import METRICS
 from dovetail.evaluation.report import palette
-from dovetail.evaluation.report.bars import (
-    MAX_BARS_PAGE,
-    MAX_BARS_RUN,
-    cut,
-    deflate,
-    merge_tasks,
-    pack,
-    tick_for,
-)
+from dovetail.evaluation.report.bars import cut, deflate, merge_tasks, pack, share_out, tick_for
 from dovetail.evaluation.report.charts import make_charts
 from dovetail.evaluation.report.svg import BOTTOM, LEFT, RIGHT, TOP
 from dovetail.evaluation.report.table import shown_metrics, table_html
@@ -31,7 +24,7 @@ from dovetail.records.dag import DagRun
 from dovetail.records.directory import DagRecords
 from dovetail.records.files import replacing
 
-_SCRIPTS = ("report.js", "gantt_data.js", "gantt_draw.js", "gantt.js")
+_SCRIPTS = ("report.js", "charts.js", "gantt_data.js", "gantt_draw.js", "gantt.js")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -54,7 +47,7 @@ def render_page(records: DagRecords) -> str:
         "facts": _facts(records),
         "command": escape(str(records.manifest.get("command") or "")),
         "table": table_html(comparison),
-        "seeds": seed_list(sorted({int(seed) for seed in records.summary.seed})),
+        "seeds": _seeds(records),
         "charts": charts,
         "legend": _legend([(place, label) for place, label, _ in shown]),
         "gantt_class": "" if shown else "empty",
@@ -81,13 +74,14 @@ def recorded_runs(records: DagRecords, comparison: Comparison) -> list[tuple[int
 
 
 def _data_and_charts(records: DagRecords, shown: list[tuple[int, str, DagRun]]) -> tuple[dict[str, Any], str]:
-    limit = min(MAX_BARS_RUN, MAX_BARS_PAGE // max(1, len(shown)))
+    merged = [merge_tasks(run) for _, _, run in shown]
+    limits = share_out([len(bars) for bars in merged])
     makespan_s = max((run.makespan_s for _, _, run in shown), default=0.0)
     tick_s = tick_for(makespan_s)
     workloads: dict[str, int] = {}
     runs = []
-    for place, label, run in shown:
-        bars, until_s = cut(merge_tasks(run), limit)
+    for (place, label, run), all_bars, limit in zip(shown, merged, limits, strict=True):
+        bars, until_s = cut(all_bars, limit)
         jobs = deflate(json.dumps(_jobs(run), separators=(",", ":")).encode())
         finish_s = np.where(np.isfinite(run.jobs.finish_s), run.jobs.finish_s, -1.0)
         runs.append(
@@ -141,19 +135,25 @@ def _heading(records: DagRecords, comparison: Comparison) -> str:
 def _verdict(comparison: Comparison) -> str:
     best = comparison.rows[0]
     jct = best.metrics["avg_jct_s"]
-    text = (
-        f"<b>{escape(best.label)}</b> completes jobs soonest: {number(jct.mean)} s on average "
-        f"{escape(bounds(jct))}"
-    ).rstrip()
+    mean = f"{number(jct.mean)} s on average {escape(bounds(jct))}".rstrip()
+    name = f"<b>{escape(best.label)}</b>"
     if len(comparison.rows) == 1:
-        return text + "."
+        return f"{name} completes a job in {mean}."
+    text = f"{name} completes jobs soonest: in {mean}"
+    if comparison.best_heuristic is None:
+        return f"{text}."
     if best.label != comparison.best_heuristic:
-        if comparison.best_heuristic is None:
-            return text + "."
         than = escape(comparison.best_heuristic)
         return f"{text}, {signed_pct(best.difference_pct)} against the best heuristic, <b>{than}</b>."
     after = comparison.rows[1]
     return f"{text}. Next is <b>{escape(after.label)}</b>, {signed_pct(after.difference_pct)}."
+
+
+def _seeds(records: DagRecords) -> str:
+    seeds = sorted({int(seed) for seed in records.summary.seed})
+    if len(seeds) == 1:
+        return f"seed {seeds[0]} alone, so there are no intervals"
+    return f"means over seeds {seed_list(seeds)}; brackets are 95 % intervals"
 
 
 def _facts(records: DagRecords) -> str:
@@ -161,12 +161,22 @@ def _facts(records: DagRecords) -> str:
     seeds = sorted({int(seed) for seed in records.summary.seed})
     groups = (
         ("Workload", [*facts(records.workload), ("seeds", seed_list(seeds))]),
-        ("Cluster", facts(records.options)),
+        ("Cluster", facts(_in_force(records.options))),
     )
     out = []
     for title, lines in groups:
         out.append(f'<section class="facts"><h3>{title}</h3><dl>{_pairs(lines)}</dl></section>')
     return "".join(out)
+
+
+def _in_force(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options without those of troubles that are switched off."""
+    off: set[str] = set()
+    if not options.get("straggler_probability"):
+        off |= {"straggler_probability", "straggler_factor"}
+    if not options.get("mean_time_to_failure_s"):
+        off |= {"mean_time_to_failure_s", "repair_s"}
+    return {name: value for name, value in options.items() if name not in off}
 
 
 def _legend(shown: list[tuple[int, str]]) -> str:

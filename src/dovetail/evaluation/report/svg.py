@@ -17,11 +17,20 @@ LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 42
 
 
 class Axis(NamedTuple):
-    """A linear axis from 0 (or `low`) to `high`, with its ticks."""
+    """From `low` to `high`, with marks at `ticks`; even steps, or even ratios if `log`."""
 
     low: float
     high: float
     ticks: tuple[float, ...]
+    log: bool = False
+
+    def share(self, values: Floats) -> Floats:
+        """Where values lie between the ends, 0 to 1; what lies outside is moved to the nearer end."""
+        inside = np.clip(values, self.low, self.high)
+        if self.log:
+            ratio: Floats = np.log(inside / self.low) / math.log(self.high / self.low)
+            return ratio
+        return (inside - self.low) / (self.high - self.low)
 
 
 def nice_axis(high: float, low: float = 0.0, wanted: int = 6) -> Axis:
@@ -34,6 +43,13 @@ def nice_axis(high: float, low: float = 0.0, wanted: int = 6) -> Axis:
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return Axis(low, high, tuple(tick * step for tick in range(first, last + 1)))
+
+
+def log_axis(low: float, high: float) -> Axis:
+    """The same for even ratios, from above 0."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = (factor * 10.0**power for power in powers for factor in (1, 2, 5))
+    return Axis(low, high, tuple(tick for tick in ticks if low <= tick <= high), log=True)
 
 
 def step_chart(
@@ -50,39 +66,34 @@ def step_chart(
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
     out = [
         f'<svg class="chart" id="{name}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{escape(y_label)} by {escape(x_label)}">'
+        f'aria-label="{escape(y_label)} by {escape(x_label)}"><g class="ticks">'
     ]
-    for tick in y.ticks:
-        at = _place(tick, y, bottom, TOP)
+    for tick, share in zip(y.ticks, y.share(np.array(y.ticks)).tolist(), strict=True):
+        at = bottom + share * (TOP - bottom)
         text = f"{100 * tick:.0f} %" if percent else f"{tick:g}"
         out.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{at:.1f}" y2="{at:.1f}"/>')
-        out.append(f'<text class="tick" x="{LEFT - 7}" y="{at + 3.5:.1f}" text-anchor="end">{text}</text>')
-    for tick in x.ticks:
-        at = _place(tick, x, LEFT, right)
+        out.append(f'<text x="{LEFT - 7}" y="{at + 3.5:.1f}" text-anchor="end">{text}</text>')
+    for tick, share in zip(x.ticks, x.share(np.array(x.ticks)).tolist(), strict=True):
+        at = LEFT + share * (right - LEFT)
         out.append(f'<line class="mark" x1="{at:.1f}" x2="{at:.1f}" y1="{bottom}" y2="{bottom + 4}"/>')
-        out.append(f'<text class="tick" x="{at:.1f}" y="{bottom + 17}" text-anchor="middle">{tick:g}</text>')
-    out.append(f'<line class="axis" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
-    middle = (LEFT + right) / 2
-    out.append(
-        f'<text class="label" x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">{escape(x_label)}</text>'
-    )
-    # Best last, so that it lies on top.
-    for place, label, curve in reversed(curves):
+        out.append(f'<text x="{at:.1f}" y="{bottom + 17}" text-anchor="middle">{tick:g}</text>')
+    out.append(f'</g><line class="axis" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
+    at = (LEFT + right) / 2
+    label = x_label + (" (logarithmic)" if x.log else "")
+    out.append(f'<text class="label" x="{at}" y="{HEIGHT - 6}" text-anchor="middle">{escape(label)}</text>')
+    out.append('<g class="curves">')
+    for place, title, curve in reversed(curves):  # best last, so that it lies on top
         path = _step_path(curve, x, y, right, bottom)
-        out.append(f'<path class="curve s{place}" d="{path}"><title>{escape(label)}</title></path>')
-    out.append(f'<line class="cross" x1="0" x2="0" y1="{TOP}" y2="{bottom}" visibility="hidden"/></svg>')
+        out.append(f'<path class="curve s{place}" d="{path}"><title>{escape(title)}</title></path>')
+    out.append(f'</g><line class="cross" x1="0" x2="0" y1="{TOP}" y2="{bottom}" visibility="hidden"/></svg>')
     return "".join(out)
-
-
-def _place(value: float, axis: Axis, start: float, end: float) -> float:
-    return start + (value - axis.low) / (axis.high - axis.low) * (end - start)
 
 
 def _step_path(curve: Curve, x: Axis, y: Axis, right: float, bottom: float) -> str:
     if not curve.x.size:
         return ""
-    across: Floats = np.clip(LEFT + (curve.x - x.low) / (x.high - x.low) * (right - LEFT), LEFT, right)
-    up: Floats = bottom + (curve.y - y.low) / (y.high - y.low) * (TOP - bottom)
+    across = LEFT + x.share(curve.x) * (right - LEFT)
+    up = bottom + y.share(curve.y) * (TOP - bottom)
     parts = [f"M{across[0]:.1f} {up[0]:.1f}"]
     parts += [f"H{to:.1f}V{height:.1f}" for to, height in zip(across[1:], up[1:], strict=True)]
     return "".join(parts)

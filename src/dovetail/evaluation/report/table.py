@@ -108,15 +108,15 @@ def _difference_cell(comparison: Comparison, row: ComparedRow) -> Cell:
 
 
 def _glyph(comparison: Comparison, interval: Interval) -> str:
-    """The mean and its interval, drawn on a scale that all rows share."""
+    """The mean and its interval on a scale all rows share: logarithmic, so equal ratios look equal."""
     known = [row.metrics["avg_jct_s"] for row in comparison.rows]
     low = min(item.low if item.known else item.mean for item in known)
     high = max(item.high if item.known else item.mean for item in known)
-    if not high > low:
+    if not high > low > 0:
         return ""
 
     def place(value: float) -> float:
-        return 5 + (value - low) / (high - low) * (GLYPH_WIDTH - 10)
+        return 5 + math.log(value / low) / math.log(high / low) * (GLYPH_WIDTH - 10)
 
     middle = GLYPH_HEIGHT / 2
     line = ""

@@ -296,6 +296,18 @@ def is_complete(D, j):
 
 
 @kernel
+def can_start_something(D, j):
+    """Whether job j has a stage that is ready and not saturated."""
+    first = D.jobs[j].base
+    dag = D.jobs[j].dag
+    for v in range(first, first + D.dags[dag + 1].stage_ptr - D.dags[dag].stage_ptr):
+        stage = D.stages[v]
+        if stage.parents_left == 0 and stage.unstarted > stage.reserved:
+            return True
+    return False
+
+
+@kernel
 def dispatch(D, e, v, dropped):
     """Send e, which is on no list, to stage v; `dropped` is 1 if it comes from a commitment, whose reservation ends.
 
@@ -315,6 +327,9 @@ def dispatch(D, e, v, dropped):
         push_event(D, D.world[0].now + D.settings[0].moving_delay_s, EXECUTOR_ARRIVAL, e)
     elif D.stages[v].parents_left == 0:
         start_task(D, e, v, dropped)
+    elif dropped == 1 and not D.settings[0].idle_until_arrival and can_start_something(D, k):
+        change(D, v, 0, -1)
+        set_free(D, e, home, False)
     else:
         park(D, e, v, dropped)
 
@@ -420,7 +435,10 @@ def drop_newest(D, s, kind):
         before = slot
         slot = D.commitments[slot].next
     if found != -1:
-        change(D, withdraw(D, s, found_before, found), 0, -1)
+        v = withdraw(D, s, found_before, found)
+        change(D, v, 0, -1)
+        if D.stages[v].parents_left == 0:
+            unpark(D, D.stages[v].job)
 
 
 # --- rounds ---------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ class TpchLike:
     queries: int = 22
     sizes_gb: tuple[float, ...] = (2, 5, 10, 20, 50, 100)
     samples: int = 48  # duration samples per stage and executor count, about
-    seed: int = 326  # of the first 400, the one whose marginals lie closest to the measured ones
+    seed: int = 326  # chosen for its closeness to the measurements, see docs/workloads.md
 
     def __post_init__(self) -> None:
         if self.queries < 1 or self.samples < 1:

@@ -52,6 +52,7 @@ def read_rows(file: Path, *, strict: bool) -> Rows:
     table, line, faults = _read_table(file)
     reading = _Reading(str(file), table, line, faults)
     job = table["job_name"].combine_chunks().dictionary_encode()
+    reading.fault_where(reading.blank("job_name"), "job_name", "no name", "the name of the task's job")
     if "arrival_s" in table.column_names:
         start_s, duration_s = reading.number("arrival_s", least=0), reading.number("duration_s", least=0)
         unfinished = np.zeros(line.size, dtype=np.bool_)

@@ -116,8 +116,10 @@ def _read_table(path: Path, file: str) -> tuple[pa.Table | None, list[Fault]]:
     faults: list[Fault] = []
     columns = {}
     for column in TABLES[file]:
-        if column.name not in table.column_names:
-            faults.append(Fault(file, None, column.name, "missing column", _describe(column)))
+        found = table.column_names.count(column.name)
+        if found != 1:
+            problem = "missing column" if found == 0 else f"{found} columns of this name"
+            faults.append(Fault(file, None, column.name, problem, _describe(column)))
             continue
         values = table[column.name]
         if not _fits(values.type, column):
@@ -125,7 +127,10 @@ def _read_table(path: Path, file: str) -> tuple[pa.Table | None, list[Fault]]:
                 Fault(file, None, column.name, f"wrong column type {values.type}", _describe(column))
             )
             continue
-        columns[column.name] = values.cast(arrow_type(column))
+        try:
+            columns[column.name] = values.cast(arrow_type(column))
+        except pa.ArrowInvalid as error:
+            faults.append(Fault(file, None, column.name, f"value out of range: {error}", _describe(column)))
     return (table, faults) if faults else (pa.table(columns), [])
 
 

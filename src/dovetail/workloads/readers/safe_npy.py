@@ -9,6 +9,7 @@ type) makes it read raw bytes as object pointers.  So arrays are rebuilt from th
 
 from __future__ import annotations
 
+import io
 import math
 import pickle
 import re
@@ -33,7 +34,8 @@ def read_npy(path: Path) -> Any:
             shape, fortran, dtype = _read_header(file)
             if not dtype.hasobject:
                 return _read_numbers(file, shape, fortran, dtype)
-            return _plain(_InertUnpickler(file, encoding="latin1").load(), {})
+            data = io.BytesIO(file.read())  # never gives more than there is, whatever length a pickle claims
+            return _plain(_InertUnpickler(data, encoding="latin1").load(), {})
     except (UnsafeFile, OSError):
         raise
     except Exception as error:  # a damaged pickle or header may raise anything at all
@@ -157,7 +159,9 @@ _ALLOWED: dict[tuple[str, str], _Inert] = {
 }
 
 
-class _InertUnpickler(pickle.Unpickler):
+class _InertUnpickler(pickle._Unpickler):
+    """The unpickler written in Python: the one in C reserves as much memory as a forged index asks for."""
+
     def find_class(self, module: str, name: str) -> Any:
         try:
             return _ALLOWED[module, name]
@@ -172,24 +176,20 @@ class _InertUnpickler(pickle.Unpickler):
 
 def _plain(value: Any, done: dict[int, Any]) -> Any:
     """The same data with its arrays put together.  `done` keeps shared parts shared, and ends circles."""
-    if isinstance(value, _Array):
-        return value.numpy(done)
-    if isinstance(value, _Inert):
-        raise UnsafeFile("holds a bare function or type")
-    if not isinstance(value, list | dict | tuple):
-        return value
     if id(value) in done:
         return done[id(value)]
-    if isinstance(value, tuple):
-        return tuple(_plain(item, done) for item in value)
-    if isinstance(value, list):
-        if not any(isinstance(item, list | dict | tuple | _Inert) for item in value):
-            return value
-        plain_list: list[Any] = []
-        done[id(value)] = plain_list
-        plain_list.extend(_plain(item, done) for item in value)
-        return plain_list
-    plain_dict: dict[Any, Any] = {}
-    done[id(value)] = plain_dict
-    plain_dict.update((key, _plain(item, done)) for key, item in value.items())
-    return plain_dict
+    if isinstance(value, _Array):
+        done[id(value)] = value.numpy(done)
+    elif isinstance(value, _Inert):
+        raise UnsafeFile("holds a bare function or type")
+    elif isinstance(value, tuple):
+        done[id(value)] = tuple(_plain(item, done) for item in value)
+    elif isinstance(value, list) and any(isinstance(item, list | dict | tuple | _Inert) for item in value):
+        done[id(value)] = []  # before its parts, one of which may be the list itself
+        done[id(value)].extend(_plain(item, done) for item in value)
+    elif isinstance(value, dict):
+        done[id(value)] = {}
+        done[id(value)].update((key, _plain(item, done)) for key, item in value.items())
+    else:
+        return value
+    return done[id(value)]

@@ -157,11 +157,17 @@ def _add_stage(builder: CatalogueBuilder, reading: _Reading, path: Path, stage: 
         return reading.fault(path, where, "no tasks", "at least one duration in first_wave or rest_wave")
     reading.uneven_stages += len(set(counts.values())) > 1
     builder.add_stage(str(stage), tasks=next(iter(counts.values())))
-    used = (fresh, true_first_wave(first, fresh), rest)
-    for wave, levels in enumerate(used):
-        for level in sorted(levels):
-            if level > UNUSED_LEVEL or len(counts) == 1:
-                builder.add_durations(wave, level, np.asarray(levels[level]) / 1000.0)
+    kept = [level for level in counts if level > UNUSED_LEVEL] or list(counts)
+    groups = [
+        (wave, level, levels[level])
+        for wave, levels in enumerate((fresh, true_first_wave(first, fresh), rest))
+        for level in sorted(levels)
+        if level in kept and levels[level]
+    ]
+    if not groups:
+        reading.fault(path, where, "no durations", f"at least one with more than {UNUSED_LEVEL} executors")
+    for wave, level, milliseconds in groups:
+        builder.add_durations(wave, level, np.asarray(milliseconds) / 1000.0)
     return None
 
 

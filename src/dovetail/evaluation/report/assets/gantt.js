@@ -48,7 +48,7 @@ function describe(found) {
   const { start, end, stage, tasks, flags } = now.run, bar = found.bar;
   const wave = WAVES[flags[bar] & 3];
   return `${title(found.job)}<div>stage ${stage[bar]} <span class="soft">${escapeHtml(now.jobs.stages[found.job][stage[bar]])}</span></div>` +
-    `<div>${flags[bar] & 4 ? "a task lost to a failure" : `${tasks[bar]} task${tasks[bar] > 1 ? "s" : ""} back to back`} on executor ${found.row}</div>` +
+    `<div>${flags[bar] & 4 ? "a task lost to a failure" : tasks[bar] > 1 ? `${tasks[bar]} tasks back to back` : "1 task"} on executor ${found.row}</div>` +
     `<div>${seconds(start[bar])} → ${seconds(end[bar])} (${seconds(end[bar] - start[bar])})</div>${wave ? `<div class="soft">${wave}</div>` : ""}`;
 }
 
@@ -69,12 +69,13 @@ function pick(job) {
 
 // ---- controls ------------------------------------------------------------------------------------------------
 const actions = {
-  in: () => zoom(1 / 1.6), out: () => zoom(1.6), left: () => pan(-0.25), right: () => pan(0.25), fit,
+  in: () => zoom(1 / 1.6), out: () => zoom(1.6), left: () => pan(-0.25), right: () => pan(0.25),
+  fit: () => fit("run"), all: () => fit("all"),
 };
 document.querySelectorAll("[data-do]").forEach((button) => button.addEventListener("click", actions[button.dataset.do]));
 const keys = {
   "+": actions.in, "=": actions.in, "-": actions.out, ArrowLeft: actions.left, ArrowRight: actions.right,
-  0: fit, Home: fit, ArrowUp: () => pan(0, -view.rows / 4), ArrowDown: () => pan(0, view.rows / 4),
+  0: actions.fit, Home: actions.fit, ArrowUp: () => pan(0, -view.rows / 4), ArrowDown: () => pan(0, view.rows / 4),
   Escape: () => pick(-1),
 };
 canvas.addEventListener("keydown", (event) => {
@@ -171,7 +172,8 @@ async function show(index) {
   now.run = next;
   now.jobs = table;
   if (!sameJobs) fillPicker();
-  if (!sameRows) Object.assign(view, { top: 0, rows: now.run.facts.executors });
+  if (view.whole) fit(view.whole);
+  else if (!sameRows) Object.assign(view, { top: 0, rows: now.run.facts.executors });
   const until = now.run.facts.until_s;
   note(until === null ? "" : `This run is too large to draw in full: the chart shows the ${now.run.facts.bars.toLocaleString("en")} ` +
     `bars that start before ${until.toFixed(1)} s of ${now.run.facts.makespan_s.toFixed(1)} s. The table and the curves count everything; ` +
@@ -199,7 +201,7 @@ if (DATA.runs.length) {
   readTheme();
   const wanted = new URLSearchParams(location.hash.slice(1)); // #run=2&from=10&to=40&job=3 opens the page there
   if (wanted.has("from") && wanted.has("to")) {
-    Object.assign(view, { from: Number(wanted.get("from")) || 0, to: Number(wanted.get("to")) || total });
+    Object.assign(view, { from: Number(wanted.get("from")) || 0, to: Number(wanted.get("to")) || total, whole: null });
   }
   if (wanted.has("job")) now.picked = Number(wanted.get("job"));
   show(Math.min(Math.max(0, Number(wanted.get("run")) || 0), DATA.runs.length - 1));

@@ -5,7 +5,8 @@ const ink = canvas.getContext("2d");
 const tip = document.getElementById("tip");
 const picker = document.getElementById("job");
 const total = Math.max(DATA.makespan_s * 1.015, 1e-3); // seconds the time axis is long
-const view = { from: 0, to: total, top: 0, rows: 1 }; // what is shown: seconds, and rows from the top
+// What is shown: seconds, rows from the top, and whether that is all of the run or of the longest one.
+const view = { from: 0, to: total, top: 0, rows: 1, whole: "run" };
 const now = { run: null, jobs: null, picked: -1, wide: 0, high: 0 }; // the run shown, its jobs, the job picked
 const decoded = new Map(); // place in DATA.runs -> columns
 const workloads = new Map(); // place in DATA.workloads -> names and arrivals

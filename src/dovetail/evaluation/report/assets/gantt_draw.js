@@ -45,6 +45,7 @@ function clampView() {
 }
 function zoom(factor, x = LEFT + plotWidth() / 2) {
   const time = timeAt(x);
+  view.whole = null;
   view.from = time - (time - view.from) * factor;
   view.to = time + (view.to - time) * factor;
   redraw();
@@ -59,13 +60,16 @@ function zoomRows(factor, y = LANE + plotHeight() / 2) {
 }
 function pan(share, rows = 0) {
   const shift = share * (view.to - view.from);
+  view.whole = null;
   view.from += shift;
   view.to += shift;
   view.top += rows;
   redraw();
 }
-function fit() {
-  Object.assign(view, { from: 0, to: total, top: 0, rows: now.run.facts.executors });
+/** Show all of this run ("run"), or as much time as the longest run takes ("all"). */
+function fit(whole = "run") {
+  const to = whole === "all" ? total : Math.max(now.run.facts.makespan_s * 1.015, 1e-3);
+  Object.assign(view, { from: 0, to, top: 0, rows: now.run.facts.executors, whole });
   redraw();
 }
 
@@ -87,14 +91,6 @@ function redraw() {
 }
 
 // ---- drawing -------------------------------------------------------------------------------------------------
-function ticks(low, high, wanted) {
-  const rough = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough * 0.999);
-  const out = [];
-  for (let n = Math.ceil(low / step - 1e-9); n * step <= high + 1e-9 * step; n++) out.push(n * step);
-  return { out, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
-}
-
 function draw() {
   if (!now.run) return;
   ink.clearRect(0, 0, now.wide, now.high);

@@ -58,30 +58,30 @@ const hidden = new Set(); // places of schedulers switched off in the legend
 
 (function legend() {
   const keys = [...document.querySelectorAll(".key")];
-  const curves = (place) => document.querySelectorAll(`.curve.s${place}`);
+  const places = keys.map((key) => key.dataset.place);
+  const toggle = (place, alone) => {
+    if (!alone) {
+      if (!hidden.delete(place)) hidden.add(place);
+    } else if (!hidden.has(place) && hidden.size === places.length - 1) {
+      hidden.clear();
+    } else {
+      places.forEach((other) => (other === place ? hidden.delete(other) : hidden.add(other)));
+    }
+    for (const key of keys) key.setAttribute("aria-pressed", String(!hidden.has(key.dataset.place)));
+    for (const curve of document.querySelectorAll(".curve")) {
+      curve.classList.toggle("off", places.some((other) => hidden.has(other) && curve.classList.contains(`s${other}`)));
+    }
+    Object.values(charts).forEach((chart) => chart.rescale());
+  };
   for (const key of keys) {
     const place = key.dataset.place;
-    key.addEventListener("click", (event) => {
-      if (event.altKey || event.shiftKey) { // this one alone, or all again
-        const alone = keys.every((other) => other === key || hidden.has(other.dataset.place)) && !hidden.has(place);
-        keys.forEach((other) => (alone || other === key ? hidden.delete(other.dataset.place) : hidden.add(other.dataset.place)));
-      } else if (!hidden.delete(place)) {
-        hidden.add(place);
-      }
-      for (const other of keys) {
-        const off = hidden.has(other.dataset.place);
-        other.setAttribute("aria-pressed", String(!off));
-        curves(other.dataset.place).forEach((curve) => curve.classList.toggle("off", off));
-      }
+    const stress = (on) => document.querySelectorAll(".curve").forEach((curve) => {
+      const own = curve.classList.contains(`s${place}`);
+      curve.classList.toggle("dim", on && !own);
+      curve.classList.toggle("strong", on && own);
     });
-    const stress = (on) => {
-      document.querySelectorAll(".curve").forEach((curve) => {
-        const own = curve.classList.contains(`s${place}`);
-        curve.classList.toggle("dim", on && !own);
-        curve.classList.toggle("strong", on && own);
-      });
-    };
     key.title = "Click to hide or show; shift + click to show this one alone";
+    key.addEventListener("click", (event) => toggle(place, event.shiftKey || event.altKey));
     key.addEventListener("pointerenter", () => stress(true));
     key.addEventListener("pointerleave", () => stress(false));
     key.addEventListener("focus", () => stress(key.matches(":focus-visible")));
@@ -107,32 +107,3 @@ function lastNotAbove(sorted, value, low = 0, high = sorted.length) {
   return low - 1 < start ? -1 : low - 1;
 }
 
-(function readOff() {
-  for (const [name, chart] of Object.entries(DATA.charts)) {
-    const svg = document.getElementById(name);
-    const tip = svg.parentElement.querySelector(".tip");
-    const cross = svg.querySelector(".cross");
-    const [, , width] = svg.getAttribute("viewBox").split(" ").map(Number);
-    const { left, right } = DATA.frame;
-    const hide = () => { tip.hidden = true; cross.setAttribute("visibility", "hidden"); };
-    svg.addEventListener("pointerleave", hide);
-    svg.addEventListener("pointermove", (event) => {
-      const box = svg.getBoundingClientRect();
-      const at = ((event.clientX - box.left) / box.width) * width;
-      if (at < left || at > width - right) return hide();
-      const x = chart.x[0] + ((at - left) / (width - left - right)) * (chart.x[1] - chart.x[0]);
-      const lines = chart.curves.filter((curve) => !hidden.has(String(curve.place))).map((curve) => {
-        const index = lastNotAbove(curve.x, x);
-        return { curve, y: index < 0 ? 0 : curve.y[index] };
-      }).sort((a, b) => b.y - a.y || a.curve.place - b.curve.place);
-      const rows = lines.map(({ curve, y }) => `<div class="row"><span><span class="chip s${curve.place}"></span>` +
-        `${escapeHtml(curve.label)}</span><b>${chart.percent ? `${(100 * y).toFixed(0)} %` : y}</b></div>`);
-      tip.innerHTML = `<div class="soft">${chart.percent ? "within " : "at "}${x.toPrecision(4)} s</div>${rows.join("")}`;
-      cross.setAttribute("x1", at);
-      cross.setAttribute("x2", at);
-      cross.setAttribute("visibility", "visible");
-      const outer = svg.parentElement.getBoundingClientRect();
-      placeTip(tip, event.clientX - outer.left, event.clientY - outer.top - 10);
-    });
-  }
-})();
