@@ -50,7 +50,8 @@ def test_every_heuristic_is_in_the_list() -> None:
 
 @cache
 def compiled(function: Callable[..., int]) -> Any:
-    return numba.njit(function)
+    """As the simulator does it: without numba's memory management, so a kernel that allocates is refused."""
+    return numba.njit(_nrt=False)(function)
 
 
 def answer(function: Callable[..., int], kernel: DagKernel, view: DagView) -> list[DagDecision]:

@@ -44,16 +44,20 @@ class Place:
 
 def load(cls: type[Config], path: str | Path) -> Config:
     """Read a TOML file into the frozen dataclass `cls`."""
+    return build(cls, read_toml(path), str(path))
+
+
+def read_toml(path: str | Path) -> dict[str, object]:
+    """The file's values as they stand there, for callers that lay others over them before they `build`."""
     try:
         with Path(path).open("rb") as file:
-            values = tomllib.load(file)
+            return tomllib.load(file)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text, as TOML must be (byte {error.start})") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
-    return build(cls, values, str(path))
 
 
 def build(cls: type[Config], values: Mapping[str, object], source: str = "configuration") -> Config:

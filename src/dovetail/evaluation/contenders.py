@@ -28,7 +28,7 @@ class Contender:
 
     @classmethod
     def of(cls, spec: str, family: str = "dag") -> Contender:
-        """Read a spec such as `dag/weighted-fair:alpha=1`; what is wrong with it is said here, not in a worker."""
+        """Read a spec such as `dag/weighted-fair:alpha=1`; errors come up here, not in a worker."""
         name, overrides = parse_spec(spec)
         entry = SCHEDULERS.entry(name)
         if entry.family != family:
@@ -72,7 +72,7 @@ def choose(specs: str | Sequence[str], *, jobs: int, family: str = "dag") -> Cho
         for name in SCHEDULERS.names(family):
             bound = getattr(SCHEDULERS.resolve(name), "ALL_UP_TO_JOBS", None)
             if bound is not None and jobs > bound:
-                notes.append(f"`all` leaves out {name} above {bound} jobs because it is slow; name it to run it")
+                notes.append(f"`all` leaves out {name}, which is slow, above {bound} jobs; name it to run it")
                 continue
             one = Contender.of(name, family)
             contenders.setdefault(one.entry, one)

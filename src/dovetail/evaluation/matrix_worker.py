@@ -1,7 +1,6 @@
-"""A worker process of the matrix: takes the cells of one seed at a time, sends each row as soon as it is there.
+"""A worker process of the matrix: takes the cells of one seed at a time, sends each outcome at once.
 
-This module imports nothing heavy at the top: a process that is interrupted while it starts should be able to
-go quietly, and numpy must not be loaded before the number of threads is set.
+This module imports nothing heavy at the top, so that numpy is not loaded before the number of threads is set.
 """
 
 from __future__ import annotations
@@ -15,17 +14,7 @@ if TYPE_CHECKING:
     from dovetail.evaluation.contenders import Contender
     from dovetail.evaluation.matrix_cell import DagSetting
 
-# Cells run next to each other, so each keeps to one thread.
-ONE_THREAD = {
-    name: "1"
-    for name in (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-        "NUMBA_NUM_THREADS",
-    )
-}
+READY = "ready"
 
 
 class Chunk(NamedTuple):
@@ -33,20 +22,23 @@ class Chunk(NamedTuple):
 
     seed: int
     contenders: Sequence[Contender]
-    keep: bool  # record these runs in full
+    keep: bool = False  # return the records of these runs
+    timed: bool = False  # measure how long decisions take
 
 
 def work(pipe: Connection, setting: DagSetting) -> None:
-    """Until None comes: receive a chunk, send its rows or failures in order."""
-    # The parent alone answers Ctrl-C; it then closes the pipe.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Say `READY`; then, until None comes, receive chunks and send their outcomes in order."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent alone answers Ctrl-C, and ends its workers
     from dovetail.evaluation.matrix_cell import OpenSetting, run_cell
 
     opened = OpenSetting.of(setting)
     try:
+        pipe.send(READY)
         while (chunk := pipe.recv()) is not None:
             sequence = opened.sequence(chunk.seed)
             for contender in chunk.contenders:
-                pipe.send(run_cell(opened, sequence, contender, chunk.seed, keep=chunk.keep))
+                pipe.send(
+                    run_cell(opened, sequence, contender, chunk.seed, keep=chunk.keep, timed=chunk.timed)
+                )
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return  # the parent is gone

@@ -51,8 +51,11 @@ class RecordWriter:
         options: object,
         seeds: Sequence[int],
         command: str = "",
+        replace: bool = False,
     ) -> RecordWriter:
         """Start a record directory, or go on with one made of the same workload and options.
+
+        `replace` removes records that are there first, but nothing that is not a record's.
 
         `workload` and `options` describe what was run: plain values, or dataclasses of them; `options` holds
         the cluster (`executors`, `moving_delay_s`, ...).  `command` is what to type to make this again.
@@ -69,7 +72,10 @@ class RecordWriter:
             "seeds": [int(seed) for seed in seeds],
         }
         writer = cls(Path(directory), facts)
-        writer._resume()
+        if replace and (writer.directory / MANIFEST).is_file():
+            writer._replace()
+        else:
+            writer._resume()
         return writer
 
     def done(self, scheduler: str, seed: int, params: Mapping[str, Any] | None = None) -> bool:
@@ -86,6 +92,12 @@ class RecordWriter:
         """The metrics of a row that is `done`."""
         return self._rows[RowKey(scheduler, canonical_params(params or {}), seed)][1]
 
+    def timings(
+        self, scheduler: str, seed: int, params: Mapping[str, Any] | None = None
+    ) -> Mapping[str, float]:
+        """The timings of a row; empty if none were taken."""
+        return self._timings.get(RowKey(scheduler, canonical_params(params or {}), seed), {})
+
     def add(
         self,
         scheduler: str,
@@ -95,8 +107,9 @@ class RecordWriter:
         params: Mapping[str, Any] | None = None,
         kind: str = "heuristic",
         timings: Mapping[str, float] | None = None,
+        flush: bool = True,
     ) -> None:
-        """Add a row, or replace it.
+        """Add a row, or replace it.  With `flush=False` it is on disk only after the next `flush`.
 
         `kind` is heuristic, optimise or learned; only a heuristic can be the yardstick of a report.
         `timings` are facts of this machine and hour, kept apart from what is hashed; reports show
@@ -115,10 +128,11 @@ class RecordWriter:
         self._rows[key] = (kind, {name: float(value) for name, value in metrics.items()})
         if timings is not None:
             self._timings[key] = {name: float(value) for name, value in timings.items()}
-        self.flush()
+        if flush:
+            self.flush()
 
-    def add_run(self, run: DagRun) -> None:
-        """Keep a run in full, replacing an older one of the same name."""
+    def add_run(self, run: DagRun, *, flush: bool = True) -> None:
+        """Keep a run in full, replacing an older one of the same name.  `flush` as in `add`."""
         name = check_run_name(run.run, "run name")
         write_run(self.directory / RUNS / name, run)
         self._runs[name] = {
@@ -128,7 +142,8 @@ class RecordWriter:
             "seed": int(run.seed),
         }
         self._hash_run(name)
-        self.flush()
+        if flush:
+            self.flush()
 
     def flush(self) -> None:
         """Write the summary, the timings and the manifest; `add` and `add_run` end with it."""
@@ -176,6 +191,12 @@ class RecordWriter:
             name = check_run_name(folder.name, str(directory / RUNS))
             self._runs[name] = {key: facts[key] for key in ("run", "scheduler", "params", "seed")}
             self._hash_run(name)
+        self.flush()
+
+    def _replace(self) -> None:
+        shutil.rmtree(self.directory / RUNS, ignore_errors=True)
+        for name in (SUMMARY, TIMINGS):
+            (self.directory / name).unlink(missing_ok=True)
         self.flush()
 
     def _require_same(self, manifest: Mapping[str, Any]) -> None:

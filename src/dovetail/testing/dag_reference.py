@@ -114,6 +114,8 @@ class ReferenceDagWorld:
             if kind == JOB_ARRIVAL:
                 job = self._jobs[number]
                 self._job_arrives(job)
+                if self._heap and self._heap[0][:2] == (time_s, JOB_ARRIVAL):
+                    continue  # jobs that arrive together are seen together
             elif kind == TASK_END:
                 job = stage_of(self._executors[number]).job
                 unlocked = yield from self._task_ends(self._executors[number])
@@ -291,10 +293,12 @@ class ReferenceDagWorld:
             self._park(e, v)
 
     def _park(self, e: Executor, v: Stage) -> None:
+        if self._options.compat.idle_until_arrival:
+            self._join(e, v.job.group)  # waits there like any other, reserving nothing
+            return
         e.state, e.stage = State.PARKED, v
         v.job.parked.append(e)
-        if not self._options.compat.idle_until_arrival:
-            v.reservations += 1
+        v.reservations += 1
         if self._options.compat.pool_forgets:
             e.last_stage = None
 
@@ -302,8 +306,7 @@ class ReferenceDagWorld:
         while j.parked:
             e = j.parked.pop(0)
             v = stage_of(e)
-            if not self._options.compat.idle_until_arrival:
-                v.reservations -= 1
+            v.reservations -= 1
             self._join(e, j.group)
             self._look_at(v)
 

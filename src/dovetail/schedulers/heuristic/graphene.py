@@ -15,9 +15,11 @@ smallest that fits.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from dovetail.core.dag import Reason
 from dovetail.schedulers.heuristic.list_rule import (
+    ALPHA_GRID,
     Keep,
     ListRule,
     Order,
@@ -30,6 +32,12 @@ from dovetail.schedulers.heuristic.list_scheduling import ListScheduler
 
 
 class Graphene(ListScheduler):
+    TUNE: ClassVar = {
+        "alpha": ALPHA_GRID,
+        "long_threshold": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1),
+        "fit_threshold": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
+    }
+
     @dataclass(frozen=True)
     class Params:
         alpha: float = field(default=-0.5, metadata={"help": "share in proportion to total work ** alpha"})

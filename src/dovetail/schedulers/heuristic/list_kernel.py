@@ -24,6 +24,10 @@ _SPILL_OVER = int(Reason.SPILL_OVER)
 _TROUBLESOME_FIRST = int(Reason.TROUBLESOME_FIRST)
 
 
+# the kernel marks stages of one job in `state`, for compiled schedulers have no other memory of their own
+MOST_MARKS = 4096
+
+
 def list_kernel(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
     # caps: cap(job) = ceil(executors * weight(job) / total), worked out when a job is looked at
     capped = params[CAPPED] > 0.0
@@ -34,40 +38,13 @@ def list_kernel(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
             if view.job_unclaimed[job] > 0:
                 total += 1.0 if alpha == 0.0 else max(view.job_work_s[job], 1e-6) ** alpha
 
-    # stages that are troublesome or lead to one that is
     by_trouble = params[STAGE_RULE] == _BY_TROUBLE
     classes = view.source_by_class.size
-    in_group = np.zeros(view.stage_valid.size if by_trouble else 0, np.bool_)
-    if by_trouble:
-        for job in range(view.job_unclaimed.size):
-            first, end = view.job_stage_ptr[job], view.job_stage_ptr[job + 1]
-            longest = 0.0
-            for v in range(first, end):
-                longest = max(longest, view.stage_mean_s[v])
-            for v in range(first, end):
-                fitting = 0.0
-                for c in range(classes):
-                    if (
-                        view.stage_cpu[v] <= params[CLASSES + classes + c]
-                        and view.stage_memory[v] <= params[CLASSES + 2 * classes + c]
-                    ):
-                        fitting += params[CLASSES + c]
-                in_group[v] = view.stage_mean_s[v] >= params[LONG_THRESHOLD] * longest or (
-                    params[FIT_THRESHOLD] > 0.0 and fitting <= params[FIT_THRESHOLD] * params[EXECUTORS]
-                )
-        changed = True
-        while changed:
-            changed = False
-            for e in range(view.edge_child.size - 1, -1, -1):
-                if in_group[view.edge_child[e]] and not in_group[view.edge_parent[e]]:
-                    in_group[view.edge_parent[e]] = True
-                    changed = True
-
     best = -1
     best_tier, best_limit, best_waits, best_apart = NO_SHARE, 0, False, False
     best_key, best_path = 0.0, 0.0
     last_job, tier, limit = -1, NO_SHARE, 0
-    key = 0.0
+    key, skip, first, grouped = 0.0, True, 0, False
     for v in range(view.stage_valid.size):
         if not view.stage_valid[v]:
             continue
@@ -97,10 +74,40 @@ def list_kernel(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
                 key = view.job_work_s[job]
             elif params[ORDER] == _BY_WORK_LEFT:
                 key = view.job_work_left_s[job]
-        if tier == NO_SHARE or tier > best_tier:
+            skip = (
+                tier == NO_SHARE or tier > best_tier or (tier == best_tier and best >= 0 and key > best_key)
+            )
+            if by_trouble and not skip:
+                # mark the stages of this job that are troublesome, then those that lead to a marked one
+                first, end = view.job_stage_ptr[job], view.job_stage_ptr[job + 1]
+                grouped = end - first <= state.size
+                if grouped:
+                    longest = 0.0
+                    for s in range(first, end):
+                        longest = max(longest, view.stage_mean_s[s])
+                    for s in range(first, end):
+                        fitting = 0.0
+                        for c in range(classes):
+                            if (
+                                view.stage_cpu[s] <= params[CLASSES + classes + c]
+                                and view.stage_memory[s] <= params[CLASSES + 2 * classes + c]
+                            ):
+                                fitting += params[CLASSES + c]
+                        is_long = view.stage_mean_s[s] >= params[LONG_THRESHOLD] * longest
+                        is_hard = fitting <= params[FIT_THRESHOLD] * params[EXECUTORS]
+                        state[s - first] = 1 if is_long or (is_hard and params[FIT_THRESHOLD] > 0.0) else 0
+                    changed = True
+                    while changed:
+                        changed = False
+                        for e in range(view.edge_child.size - 1, -1, -1):
+                            parent, child = view.edge_parent[e] - first, view.edge_child[e] - first
+                            if 0 <= parent < end - first and state[child] == 1 and state[parent] == 0:
+                                state[parent] = 1
+                                changed = True
+        if skip:
             continue
         waits = params[READY_FIRST] > 0.0 and not view.stage_ready[v]
-        apart = by_trouble and not in_group[v]
+        apart = by_trouble and not (grouped and state[v - first] == 1)
         path = view.stage_critical_path_s[v] if params[STAGE_RULE] >= _BY_PATH else 0.0
         if best >= 0 and tier == best_tier:  # does it come before the best so far?
             if key != best_key:

@@ -24,6 +24,9 @@ from enum import IntEnum
 
 from dovetail.core.dag import Reason
 
+ALPHA_GRID = tuple(tenths / 10 for tenths in range(-20, 21))
+"""What `dovetail tune` tries for the exponent of the shares: -2 to 2 in steps of 0.1."""
+
 
 class Order(IntEnum):
     """Which job first."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from dovetail.core.dag import DagDecision, DagInfo, DagKernel, DagView, Reason
 from dovetail.core.errors import DovetailError
-from dovetail.schedulers.heuristic.list_kernel import NO_SHARE, ROUND_OFF, list_kernel
+from dovetail.schedulers.heuristic.list_kernel import MOST_MARKS, NO_SHARE, ROUND_OFF, list_kernel
 from dovetail.schedulers.heuristic.list_rule import Keep, ListRule, Order, StageRule
 from dovetail.schedulers.heuristic.troublesome import leads_to_trouble
 
@@ -50,7 +50,8 @@ class ListScheduler:
             raise DovetailError(
                 f"{type(self).__name__}: reset() must come before kernel(), it tells the cluster's size"
             )
-        return DagKernel(list_kernel, self._params.copy(), np.zeros(1, np.int64))
+        marks = MOST_MARKS if self.rule.order.stages == StageRule.TROUBLESOME else 1
+        return DagKernel(list_kernel, self._params.copy(), np.zeros(marks, np.int64))
 
     def decide(self, view: DagView) -> Sequence[DagDecision]:
         valid = view.stage_valid.nonzero()[0]

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,6 +33,11 @@ _BEST_PACKING = int(Reason.BEST_PACKING)
 
 
 class Tetris:
+    TUNE: ClassVar = {
+        "short_jobs": (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
+        "remote_penalty": (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
+    }
+
     @dataclass(frozen=True)
     class Params:
         short_jobs: float = field(

@@ -2,7 +2,8 @@
 
 A stage is troublesome when its tasks are long (mean duration at least `long_threshold` of the longest in the
 job) or hard to place (at most `fit_threshold` of the cluster's executors are large enough for one).  A stage
-that a troublesome one depends on, directly or not, must run before it and so belongs to the same group.
+that a troublesome one depends on, directly or not, must run before it and so belongs to the same group.  In
+jobs of more than 4,096 stages nothing is marked: the compiled twin has no more room.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.core.dag import DagInfo, DagView
+from dovetail.schedulers.heuristic.list_kernel import MOST_MARKS
 
 
 def leads_to_trouble(
@@ -19,6 +21,9 @@ def leads_to_trouble(
     marks: dict[int, bool] = {}
     for job in dict.fromkeys(view.stage_job[stages].tolist()):
         first, end = view.job_stage_ptr[job : job + 2].tolist()
+        if end - first > MOST_MARKS:
+            marks.update(dict.fromkeys(range(first, end), False))
+            continue
         mean_s = view.stage_mean_s[first:end]
         troublesome = mean_s >= long_threshold * mean_s.max()
         if fit_threshold > 0.0:

@@ -12,13 +12,24 @@ fair-spill.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from dovetail.core.dag import Reason
-from dovetail.schedulers.heuristic.list_rule import Keep, ListRule, Order, OrderRule, SizeRule, check_alpha
+from dovetail.schedulers.heuristic.list_rule import (
+    ALPHA_GRID,
+    Keep,
+    ListRule,
+    Order,
+    OrderRule,
+    SizeRule,
+    check_alpha,
+)
 from dovetail.schedulers.heuristic.list_scheduling import ListScheduler
 
 
 class WeightedFair(ListScheduler):
+    TUNE: ClassVar = {"alpha": ALPHA_GRID}
+
     @dataclass(frozen=True)
     class Params:
         alpha: float = field(default=-0.5, metadata={"help": "share in proportion to total work ** alpha"})

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,12 +25,14 @@ from dovetail.schedulers.heuristic.fair_spill import FairSpill
 
 
 class Rollout:
+    ALL_UP_TO_JOBS: ClassVar = 50  # it is slow: comparisons of `all` schedulers leave it out beyond
+
     @dataclass(frozen=True)
     class Params:
         max_candidates: int = field(default=8, metadata={"help": "decisions tried besides the base's"})
         jobs: int = field(default=4, metadata={"help": "jobs with the least work left to take them from"})
         stages: int = field(default=2, metadata={"help": "stages of each job to try"})
-        margin: float = field(default=0.0, metadata={"help": "part of the cost another decision must save"})
+        margin: float = field(default=0.005, metadata={"help": "part of the cost another decision must save"})
         base: FairSpill.Params = field(default_factory=FairSpill.Params)
 
         def __post_init__(self) -> None:

@@ -169,7 +169,9 @@ class DagBatch:
         memory = self._memory[w]
         if memory is None or self._room[w][0] < jobs or self._room[w][1] < stages:
             memory = DagMemory(
-                allocate_world(self._table, jobs, stages), allocate_records(0, 0), allocate_buffers(0, 0, 0, 0)
+                allocate_world(self._table, jobs, stages),
+                allocate_records(0, 0),
+                allocate_buffers(0, 0, 0, 0),
             )
             self._memory[w] = memory
             self._room[w] = (jobs, stages)
@@ -187,7 +189,11 @@ class DagBatch:
     def _set_address(self, w: int, address: Any) -> None:
         if self._at is None:
             plain = isinstance(address, np.ndarray)
-            self._at = np.zeros((self.num_worlds, len(address)), dtype=np.int64) if plain else [None] * self.num_worlds
+            self._at = (
+                np.zeros((self.num_worlds, len(address)), dtype=np.int64)
+                if plain
+                else [None] * self.num_worlds
+            )
         self._at[w] = address
 
     def _each_share(self, kernel: Any, *arguments: Any) -> None:
@@ -235,7 +241,9 @@ class DagBatch:
                 f"refused (code {why}); choose a stage with stage_valid and a limit above job_executors"
             )
         if status != FINISHED:
-            raise StalledWorld(f"world {w}, at {self._now[w]:.3f} s: nothing runs and the decision was to decline")
+            raise StalledWorld(
+                f"world {w}, at {self._now[w]:.3f} s: nothing runs and the decision was to decline"
+            )
         return Finished(w, episode, DagResult.of(episode.workload, memory.one, memory.records))
 
     def _make_buffers(self, jobs: int, stages: int, edges: int) -> None:
@@ -257,7 +265,9 @@ class DagBatch:
             self._buffers.edge_ints.shape[1],
         )
         if jobs > room[0] or stages > room[1] or edges > room[2]:
-            self._make_buffers(*(max(2 * need, have) for need, have in zip((jobs, stages, edges), room, strict=True)))
+            self._make_buffers(
+                *(max(2 * need, have) for need, have in zip((jobs, stages, edges), room, strict=True))
+            )
         self._each_share(observe_worlds, self._shared, self._counts, self._places, self._status)
         return DagBatchView(
             columns=self._columns,

@@ -43,7 +43,12 @@ OBJECTIVES = {
         Objective("average-jct", "sum of all completion times: jobs in the system, over time", jobs=1.0),
         Objective("makespan", "time until the last job is complete", time=1.0),
         Objective("weighted-jct", "completion times, each times its job's weight", weight=1.0),
-        Objective("deadline", "time that jobs spend past their deadline, and a little of all time", late=1.0, jobs=0.01),
+        Objective(
+            "deadline",
+            "time that jobs spend past their deadline, and a little of all time",
+            late=1.0,
+            jobs=0.01,
+        ),
         Objective("cost", "executors held, and ten times the jobs in the system", executors=1.0, jobs=10.0),
     )
 }

@@ -24,11 +24,10 @@ def prepare_table(catalogue: DagCatalogue, options: DagOptions) -> DagTable:
     edges = allocate(len(catalogue.edge_parent), layout.EDGE)
     edges["parent"] = catalogue.edge_parent
     edges["child"] = catalogue.edge_child
-    order = np.lexsort(([kind.cpu for kind in classes], [kind.memory for kind in classes]))
     return DagTable(
         settings=settings(catalogue, options),
         levels=level_choice(sample_levels(catalogue), sum(kind.count for kind in classes), options),
-        class_order=order.astype(np.int64),
+        class_order=class_order(classes),
         dags=dags,
         rows=rows,
         edges=edges,
@@ -40,22 +39,29 @@ def prepare_table(catalogue: DagCatalogue, options: DagOptions) -> DagTable:
 
 
 def settings(catalogue: DagCatalogue, options: DagOptions) -> Records:
+    values = plain_settings(options)
+    values["num_levels"] = len(sample_levels(catalogue))
+    for name in ("idle_until_arrival", "pool_forgets"):
+        values[name] = getattr(options.compat, name)
+    for name in ("straggler_probability", "straggler_factor", "mean_time_to_failure_s", "repair_s"):
+        values[name] = getattr(options, name)
+    return values
+
+
+def plain_settings(options: DagOptions) -> Records:
+    """The cluster as it is meant to be: nothing fails, one level of durations, no published fault."""
     classes = options.executor_classes()
     values = allocate(1, layout.SETTINGS)
     values["num_executors"] = sum(kind.count for kind in classes)
     values["num_classes"] = len(classes)
-    values["num_levels"] = len(sample_levels(catalogue))
-    for name in ("idle_until_arrival", "pool_forgets"):
-        values[name] = getattr(options.compat, name)
-    for name in (
-        "moving_delay_s",
-        "straggler_probability",
-        "straggler_factor",
-        "mean_time_to_failure_s",
-        "repair_s",
-    ):
-        values[name] = getattr(options, name)
+    values["num_levels"] = 1
+    values["moving_delay_s"] = options.moving_delay_s
     return values
+
+
+def class_order(classes: tuple[ExecutorClass, ...]) -> Ints:
+    """(C,) class numbers, smallest memory first, then smallest cpu, then lowest number."""
+    return np.lexsort(([kind.cpu for kind in classes], [kind.memory for kind in classes])).astype(np.int64)
 
 
 def executor_classes(options: DagOptions) -> Ints:

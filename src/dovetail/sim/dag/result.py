@@ -20,6 +20,7 @@ class DagResult:
     end_s: float
     finish_s: Floats  # (J,) NaN for jobs not complete
     costs: dict[str, float]  # integrals over the run, see `docs/dag-model.md`
+    busy_s: float  # executor-seconds spent on tasks, lost ones included
     events: int
     decisions: int
     tasks: Records  # (T,) in order of their end: executor, job, stage, wave, lost, start_s, end_s
@@ -54,6 +55,7 @@ class DagResult:
             end_s=now,
             finish_s=finish,
             costs={**costs, "late": late},
+            busy_s=float(world["busy_s"]),
             events=int(world["events"]),
             decisions=int(world["decisions"]),
             tasks=records.tasks[: int(world["task_records"])].copy(),

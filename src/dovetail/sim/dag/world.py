@@ -10,6 +10,7 @@ import numpy as np
 from dovetail.core.dag import DagDecision, DagInfo, DagKernel, DagView, Ints
 from dovetail.core.errors import InvalidDecision, StalledWorld
 from dovetail.core.seeds import SeedTree
+from dovetail.sim.dag.lookahead import ViewLookAhead
 from dovetail.sim.dag.memory import (
     allocate_buffers,
     allocate_records,
@@ -92,7 +93,7 @@ class DagWorld:
             num_executors=len(classes),
             classes=options.executor_classes(),
             moving_delay_s=options.moving_delay_s,
-            look_ahead=None,
+            look_ahead=ViewLookAhead(options),
         )
 
     @property
@@ -240,8 +241,6 @@ def load(
     memory: DagMemory, workload: DagWorkload, classes: Ints, durations: int, failures: int, horizon_s: float
 ) -> None:
     """Start a world afresh with that workload."""
-    world = memory.one.world
-    world[0] = np.zeros((), dtype=world.dtype)
     enter_reset(
         addresses(memory),
         classes,

@@ -17,6 +17,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from dovetail.core.dag import DagView
 from dovetail.sim.kernels.dag_entry import enter_run
+from dovetail.sim.kernels.dag_resume import cost_to_go
 from dovetail.sim.kernels.jit import OPTIONS
 
 SCALARS = {
@@ -63,3 +64,28 @@ def episode_loop() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         return njit(signature, **OPTIONS)(enter_run.py_func)
+
+
+@cache
+def look_ahead_loop() -> Any:
+    """`cost_to_go` for any kernel."""
+    if numba.config.DISABLE_JIT:
+        return cost_to_go
+    ints, floats = types.int64[::1], types.float64[::1]
+    signature = types.float64(
+        types.FunctionType(kernel_signature()),
+        floats,
+        *[ints] * 5,
+        *[floats] * 3,
+        types.float64,
+        *[ints] * 3,
+        types.int64,
+        types.int64,
+        ints,
+        ints,
+        types.float64,
+        ints,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        return njit(signature, **OPTIONS)(cost_to_go.py_func)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dovetail.sim.kernels.jit import kernel
-
 from dovetail.core.dag import DagView
 from dovetail.sim.kernels.dag_events import advance, may_choose
 from dovetail.sim.kernels.dag_rules import commit, dispatch, end_round, take_free
@@ -12,17 +10,11 @@ from dovetail.sim.kernels.dag_state import (
     BAD_STAGE,
     CLASS_DOES_NOT_FIT,
     DECISION,
-    GROUP_ROUND,
-    INVALID,
-    LIMIT_TOO_HIGH,
-    LIMIT_TOO_LOW,
-    NOT_VALID,
-    OK,
-    STAGE_ROUND,
-    EDGES,
     EDGE_CHILD,
     EDGE_PARENT,
-    JOBS,
+    EDGES,
+    GROUP_ROUND,
+    INVALID,
     JOB_ARRIVAL,
     JOB_DEADLINE,
     JOB_EXECUTORS,
@@ -31,10 +23,14 @@ from dovetail.sim.kernels.dag_state import (
     JOB_WEIGHT,
     JOB_WORK,
     JOB_WORK_LEFT,
+    JOBS,
+    LIMIT_TOO_HIGH,
+    LIMIT_TOO_LOW,
+    NOT_VALID,
+    OK,
     ON_OFFER,
     SOURCE_JOB,
     SOURCE_STAGE,
-    STAGES,
     STAGE_CPU,
     STAGE_CRITICAL_PATH,
     STAGE_ID,
@@ -43,11 +39,14 @@ from dovetail.sim.kernels.dag_state import (
     STAGE_MEAN,
     STAGE_MEMORY,
     STAGE_READY,
+    STAGE_ROUND,
     STAGE_RUNNING,
     STAGE_TASKS,
     STAGE_UNCLAIMED,
     STAGE_VALID,
+    STAGES,
 )
+from dovetail.sim.kernels.jit import kernel
 
 
 @kernel
@@ -79,10 +78,10 @@ def observe(D, B, job_at, ptr_at, stage_at, edge_at, class_at, lean, counts):
             continue
         if j == world.round_job:
             source_job = jobs
-            if world.round == STAGE_ROUND:
-                source_stage = stages + world.round_source - D.jobs[j].base
+            if world.round_kind == STAGE_ROUND:
+                source_stage = stages + world.round_source - D.jobs[j].first_stage
         dag = D.jobs[j].dag
-        base = D.jobs[j].base
+        base = D.jobs[j].first_stage
         first = D.dags[dag].stage_ptr
         last = D.dags[dag + 1].stage_ptr
         job_unclaimed = 0
@@ -175,7 +174,7 @@ def view_of(D, B, counts):
 def check(D, j, stage, limit, kind):
     """Why (stage of job j, limit, executor class) cannot be carried out now, or OK."""
     row = D.dags[D.jobs[j].dag].stage_ptr + stage
-    if not may_choose(D, D.jobs[j].base + stage, row):
+    if not may_choose(D, D.jobs[j].first_stage + stage, row):
         return NOT_VALID
     if limit <= held(D, j):
         return LIMIT_TOO_LOW
@@ -192,11 +191,11 @@ def check(D, j, stage, limit, kind):
 def give(D, j, stage, limit, kind):
     """Hand executors on offer to a stage; the decision has been checked.  Returns how many."""
     world = D.world[0]
-    v = D.jobs[j].base + stage
+    v = D.jobs[j].first_stage + stage
     row = D.dags[D.jobs[j].dag].stage_ptr + stage
     want = min(limit - held(D, j), D.stages[v].unstarted - D.stages[v].reserved)
     given = 0
-    D.stages[v].round = world.round_id
+    D.stages[v].chosen_round = world.round_id
     e = world.round_executor
     if (
         e != -1
@@ -218,7 +217,7 @@ def give(D, j, stage, limit, kind):
         D.on_offer[c] -= count
         world.round_left -= count
         given += count
-        if world.round == GROUP_ROUND:
+        if world.round_kind == GROUP_ROUND:
             for _ in range(count):
                 dispatch(D, take_free(D, world.round_job, c), v, 0)
         else:
@@ -243,8 +242,8 @@ def apply(D, R, j, stage, limit, kind, reason):
         row.time_s = world.now
         row.source_job = source
         row.source_stage = -1
-        if world.round == STAGE_ROUND and source >= 0:
-            row.source_stage = world.round_source - D.jobs[source].base
+        if world.round_kind == STAGE_ROUND and source >= 0:
+            row.source_stage = world.round_source - D.jobs[source].first_stage
         row.on_offer = on_offer
         row.job = j
         row.stage = stage

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from dovetail.sim.kernels.jit import kernel
 
 from dovetail.sim.kernels.dag_rules import (
     arrive,
@@ -45,6 +44,7 @@ from dovetail.sim.kernels.dag_state import (
     TASK_END,
     TASK_LOST,
 )
+from dovetail.sim.kernels.jit import kernel
 
 
 @kernel
@@ -67,7 +67,7 @@ def record_task(D, R, e, v, end, lost):
     row = R.tasks[i]
     row.executor = e
     row.job = j
-    row.stage = v - D.jobs[j].base
+    row.stage = v - D.jobs[j].first_stage
     row.wave = D.executors[e].wave
     row.lost = lost
     row.start_s = D.executors[e].start_s
@@ -138,7 +138,7 @@ def stage_runs_dry(D, e, s):
     unlocked = False
     if D.stages[s].left == 0:
         D.jobs[j].stages_left -= 1
-        base = D.jobs[j].base
+        base = D.jobs[j].first_stage
         row = D.stages[s].row
         for i in range(D.rows[row].child_ptr, D.rows[row + 1].child_ptr):
             child = base + D.children[i]
@@ -184,6 +184,7 @@ def task_is_lost(D, R, e):
     kind = D.executors[e].kind
     if R.tasks.shape[0] > 0:
         record_task(D, R, e, s, now, 1)
+    world.busy_s += now - D.executors[e].start_s
     D.stages[s].running -= 1
     D.stage_executors[s * D.settings[0].num_classes + kind] -= 1
     change(D, s, 1, 0)
@@ -219,6 +220,7 @@ def run_full_stages(D, R):
     at_work = float(world.at_work)
     start = now
     events = 0
+    busy = 0.0
     while size > 0:
         t = heap[0].time
         k = heap[0].key
@@ -233,6 +235,7 @@ def run_full_stages(D, R):
         if recording:
             record_task(D, R, e, v, t, 0)
         events += 1
+        busy += t - D.executors[e].start_s
         D.stages[v].left -= 1
         D.stages[v].unstarted = unstarted - 1
         j = D.stages[v].job
@@ -249,6 +252,7 @@ def run_full_stages(D, R):
             world.event_job = j
             break
     world.events += events
+    world.busy_s += busy
     dt = now - start
     world.now = now
     world.cost_time += dt
@@ -273,6 +277,7 @@ def handle_event(D, R):
         world.event_job = D.stages[v].job
         if R.tasks.shape[0] > 0:
             record_task(D, R, e, v, t, 0)
+        world.busy_s += t - D.executors[e].start_s
         D.stages[v].running -= 1
         D.stages[v].left -= 1
         stage_runs_dry(D, e, v)
@@ -293,7 +298,7 @@ def may_choose(D, v, row):
     """Not saturated, all parents saturated, not chosen in this round, and some executor on offer fits."""
     if D.stages[v].unstarted - D.stages[v].reserved <= 0:
         return False
-    if D.stages[v].parents_unsaturated != 0 or D.stages[v].round == D.world[0].round_id:
+    if D.stages[v].parents_unsaturated != 0 or D.stages[v].chosen_round == D.world[0].round_id:
         return False
     for kind in range(D.settings[0].num_classes):
         if D.on_offer[kind] > 0 and D.fits[row * D.settings[0].num_classes + kind] == 1:
@@ -306,7 +311,7 @@ def any_choice(D):
     j = D.world[0].first_active
     while j != -1:
         if D.jobs[j].unsaturated > 0:
-            base = D.jobs[j].base
+            base = D.jobs[j].first_stage
             first = D.dags[D.jobs[j].dag].stage_ptr
             last = D.dags[D.jobs[j].dag + 1].stage_ptr
             for row in range(first, last):
@@ -321,7 +326,7 @@ def advance(D, R):
     """Run world w until a decision is needed, all is done, or there is no room for records."""
     world = D.world[0]
     while True:
-        if world.round != NO_ROUND:
+        if world.round_kind != NO_ROUND:
             if world.round_left > 0 and world.unsaturated_jobs > 0 and any_choice(D):
                 room = R.decisions.shape[0]
                 if room > 0 and world.decision_records >= room:
@@ -353,7 +358,8 @@ def advance(D, R):
             tick(D, world.horizon)
             return FINISHED
         if arrival <= event:
-            world.events += 1
-            job_arrives(D)
+            while world.next_arrival < world.num_jobs and D.jobs[world.next_arrival].arrival_s == arrival:
+                world.events += 1
+                job_arrives(D)
         else:
             handle_event(D, R)

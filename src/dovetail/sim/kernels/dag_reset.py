@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import numpy as np
-from dovetail.sim.kernels.jit import kernel
 
 from dovetail.sim.kernels.dag_rules import next_failure, set_free
+from dovetail.sim.kernels.dag_state import NO_ROUND
+from dovetail.sim.kernels.jit import kernel
 
 
 @kernel
 def reset(D, executor_class, job_dag, arrival_s, weight, deadline_s, duration_key, failure_key, horizon_s):
-    """The world starts again with the given jobs (in order of arrival).  Its scalars have been zeroed."""
+    """The world starts again with the given jobs (in order of arrival)."""
     world = D.world[0]
+    world.next_arrival = 0
+    world.in_system = 0
+    world.unsaturated_jobs = 0
+    world.heap_size = 0
+    world.version = 0
+    world.total_free = 0
+    world.round_kind = NO_ROUND
+    world.round_id = 0
+    world.round_executor = -1
+    world.round_left = 0
+    world.round_job = -1
+    world.events = 0
+    world.decisions = 0
+    world.task_records = 0
+    world.decision_records = 0
+    world.now = 0.0
+    world.cost_time = 0.0
+    world.cost_jobs = 0.0
+    world.cost_weight = 0.0
+    world.cost_late = 0.0
+    world.cost_executors = 0.0
+    world.active_weight = 0.0
+    world.busy_s = 0.0
     world.horizon = horizon_s
     world.duration_key = duration_key
     world.failure_key = failure_key
@@ -23,6 +47,8 @@ def reset(D, executor_class, job_dag, arrival_s, weight, deadline_s, duration_ke
     world.checked = -1
     classes = D.settings[0].num_classes
     executors = D.settings[0].num_executors
+    for kind in range(classes):
+        D.on_offer[kind] = 0
     v = 0
     for j in range(jobs):
         dag = job_dag[j]
@@ -30,7 +56,7 @@ def reset(D, executor_class, job_dag, arrival_s, weight, deadline_s, duration_ke
         last = D.dags[dag + 1].stage_ptr
         job = D.jobs[j]
         job.dag = dag
-        job.base = v
+        job.first_stage = v
         job.arrival_s = arrival_s[j]
         job.weight = weight[j]
         job.deadline_s = deadline_s[j]
@@ -50,7 +76,7 @@ def reset(D, executor_class, job_dag, arrival_s, weight, deadline_s, duration_ke
             stage.reserved = 0
             stage.parents_left = D.rows[row].num_parents
             stage.parents_unsaturated = D.rows[row].num_parents
-            stage.round = -1
+            stage.chosen_round = -1
             stage.offered = -1
             stage.starts = 0
             stage.commit_head = -1

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import numpy as np
-from dovetail.sim.kernels.jit import kernel
 
 from dovetail.sim.kernels.dag_state import (
     BUSY,
@@ -21,6 +20,7 @@ from dovetail.sim.kernels.dag_state import (
     TASK_END,
     TASK_LOST,
 )
+from dovetail.sim.kernels.jit import kernel
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 SILVER = np.uint64(0xD1B54A32D192ED03)
@@ -101,7 +101,7 @@ def cross(D, v, unsaturated):
     D.jobs[j].unsaturated = before + step
     if before == 0 or before + step == 0:
         world.unsaturated_jobs += step
-    base = D.jobs[j].base
+    base = D.jobs[j].first_stage
     row = D.stages[v].row
     for i in range(D.rows[row].child_ptr, D.rows[row + 1].child_ptr):
         D.stages[base + D.children[i]].parents_unsaturated += step
@@ -298,7 +298,7 @@ def is_complete(D, j):
 @kernel
 def can_start_something(D, j):
     """Whether job j has a stage that is ready and not saturated."""
-    first = D.jobs[j].base
+    first = D.jobs[j].first_stage
     dag = D.jobs[j].dag
     for v in range(first, first + D.dags[dag + 1].stage_ptr - D.dags[dag].stage_ptr):
         stage = D.stages[v]
@@ -447,7 +447,7 @@ def drop_newest(D, s, kind):
 @kernel
 def open_group_round(D, group):
     world = D.world[0]
-    world.round = GROUP_ROUND
+    world.round_kind = GROUP_ROUND
     world.round_id += 1
     world.round_source = group
     world.round_job = group - 1
@@ -461,7 +461,7 @@ def open_group_round(D, group):
 def open_stage_round(D, s, e, job):
     """e, free but on no list, and the executors still busy on s without a commitment, are on offer."""
     world = D.world[0]
-    world.round = STAGE_ROUND
+    world.round_kind = STAGE_ROUND
     world.round_id += 1
     world.round_source = s
     world.round_job = job
@@ -478,7 +478,7 @@ def open_stage_round(D, s, e, job):
 
 @kernel
 def has_undry_stage(D, j):
-    base = D.jobs[j].base
+    base = D.jobs[j].first_stage
     dag = D.jobs[j].dag
     for v in range(base, base + D.dags[dag + 1].stage_ptr - D.dags[dag].stage_ptr):
         if D.stages[v].unstarted > 0:
@@ -510,7 +510,7 @@ def move_to_common(D, j, offered):
 def end_round(D):
     world = D.world[0]
     source = world.round_source
-    if world.round == GROUP_ROUND:
+    if world.round_kind == GROUP_ROUND:
         D.groups[source].offered = world.version
         if D.settings[0].idle_until_arrival and source > 0 and not has_undry_stage(D, source - 1):
             move_to_common(D, source - 1, True)
@@ -519,7 +519,7 @@ def end_round(D):
         e = world.round_executor
         if e != -1:
             decline(D, e)
-    world.round = NO_ROUND
+    world.round_kind = NO_ROUND
 
 
 @kernel

@@ -49,9 +49,9 @@ SLOT = _layout("start count")  # samples of (stage, wave, level)
 
 WORLD = _layout(
     "num_jobs next_arrival in_system first_active last_active unsaturated_jobs heap_size version checked event_job "
-    "total_free round round_source round_job round_executor round_left round_id free_commitment events decisions "
+    "total_free round_kind round_source round_job round_executor round_left round_id free_commitment events decisions "
     "task_records decision_records at_work refused",
-    "now horizon cost_time cost_jobs cost_weight cost_late cost_executors active_weight",
+    "now horizon cost_time cost_jobs cost_weight cost_late cost_executors active_weight busy_s",
     "duration_key failure_key",
 )
 """Scalars of a world.
@@ -61,16 +61,16 @@ event_job: of the event just handled.  round_source: group (job + 1) or stage; r
 given away; round_left: executors on offer.  at_work: executors outside the common pool and not away.
 """
 JOB = _layout(
-    "dag base stages_left unsaturated home incoming outgoing next prev",
+    "dag first_stage stages_left unsaturated home incoming outgoing next prev",
     "arrival_s weight deadline_s finish_s",
 )
-"""base: its first stage; unsaturated: number of such stages; home: executors there; incoming, outgoing: moving or
+"""unsaturated: number of such stages; home: executors there; incoming, outgoing: moving or
 committed to it from elsewhere; committed from it to another job."""
 STAGE = _layout(
-    "job row unstarted left running reserved parents_left parents_unsaturated round offered starts commit_head "
+    "job row unstarted left running reserved parents_left parents_unsaturated chosen_round offered starts commit_head "
     "commit_tail"
 )
-"""round: in which it was last chosen; offered: version at which its executors were last offered; starts: tasks begun."""
+"""chosen_round: the round in which it was last chosen; offered: version at which its executors were last offered; starts: tasks begun."""
 EXECUTOR = _layout("state home stage last_stage wave kind next failures", "start_s failure_s")
 """stage: works on, moves to, or parked for; last_stage: of its last task at this home, -1 = fresh; kind: its class."""
 COMMITMENT = _layout("target kind count next")

@@ -1,0 +1,112 @@
+"""`dovetail compare`: several schedulers on the same job sequences."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from dovetail.cli.dag_options import (
+    DagArguments,
+    add_family,
+    add_matrix,
+    add_output,
+    add_setting,
+    read_arguments,
+)
+from dovetail.cli.matrix_progress import note, open_records, run_visibly, tell_failures
+
+if TYPE_CHECKING:
+    from dovetail.evaluation.matrix_cell import OpenSetting
+    from dovetail.evaluation.matrix_results import MatrixResults
+
+EXIT_FAILED = 1  # some scheduler failed; the results of the others are complete
+EXIT_INTERRUPTED = 130
+FIRST_TRAINING_SEED = 1000
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_family(parser)
+    add_setting(parser)
+    parser.add_argument(
+        "--schedulers", metavar="NAME,...", help="such as dag/fair,dag/weighted-fair:alpha=-1 (all)"
+    )
+    add_matrix(parser)
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    asked = read_arguments(args)
+    opened, results, finished = compare(asked, args)
+    show(opened, results, asked, as_json=args.json, finished=finished)
+    if args.out is not None:
+        note(f"records: {args.out}; `dovetail report {args.out}` draws them")
+    if finished:
+        return EXIT_FAILED if results.failures else 0
+    _, seeds = results.complete()
+    kept = f"kept in {args.out}: the same command goes on" if args.out else "not kept; --out DIR keeps them"
+    note(
+        f"interrupted after {results.rows} of {results.matrix.cells} runs; the table covers {len(seeds)} of "
+        f"{asked.seeds} seeds; the runs are {kept}"
+    )
+    return EXIT_INTERRUPTED
+
+
+def compare(
+    asked: DagArguments, args: argparse.Namespace, command: str | None = None
+) -> tuple[OpenSetting, MatrixResults, bool]:
+    """Check everything, then run; nothing is written before all of it is known to be right."""
+    from dovetail.evaluation.contenders import choose
+    from dovetail.evaluation.matrix import Matrix, check_workers
+    from dovetail.evaluation.matrix_cell import OpenSetting
+    from dovetail.evaluation.matrix_results import MatrixResults
+
+    check_workers(args.workers)
+    setting = asked.setting()
+    chosen = choose(asked.schedulers, jobs=asked.jobs)
+    matrix = Matrix(chosen.contenders, asked.seed_range, keep=args.out is not None)
+    opened = OpenSetting.of(setting)
+    opened.check(asked.seed)
+    for text in (*asked.notes(), *chosen.notes):
+        note(text)
+    if asked.seed_range[-1] >= FIRST_TRAINING_SEED:
+        note(f"seeds from {FIRST_TRAINING_SEED} on are for tuning and training; judge on those below")
+    writer = None
+    if args.out is not None:
+        writer = open_records(
+            args.out,
+            force=args.force,
+            workload=opened.facts(),
+            options=setting.options,
+            seeds=asked.seed_range,
+            command=command or asked.command("compare dag"),
+        )
+    results = MatrixResults(matrix, writer)
+    finished = run_visibly(opened, matrix, results, args.workers)
+    tell_failures(results.failures)
+    return opened, results, finished
+
+
+def show(
+    opened: OpenSetting, results: MatrixResults, asked: DagArguments, *, as_json: bool, finished: bool
+) -> None:
+    """The result on standard output."""
+    from dovetail.cli.comparison_table import print_comparison
+
+    comparison = results.comparison()
+    if not as_json:
+        print_comparison(comparison)
+        return
+    document: dict[str, Any] = comparison.as_json(opened.facts())
+    document["options"] = plain_options(opened)
+    document["seeds"] = list(results.complete()[1])
+    document["complete"] = finished and not results.failures
+    document["failures"] = results.failures_json()
+    print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def plain_options(opened: OpenSetting) -> dict[str, Any]:
+    from dovetail.records.manifest import plain
+
+    options: dict[str, Any] = plain(opened.setting.options)
+    return options

@@ -1,0 +1,104 @@
+"""`dovetail demo`, which is what `make run` runs: a first comparison, its report, and what to try next."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dovetail.cli.compare import EXIT_FAILED, EXIT_INTERRUPTED, compare
+from dovetail.cli.dag_options import DagArguments
+from dovetail.cli.matrix_progress import note
+
+if TYPE_CHECKING:
+    from dovetail.records.directory import DagRecords
+
+JOBS, SEEDS, QUICK_SEEDS = 20, 20, 4
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("dovetail-demo"),
+        metavar="DIR",
+        help="where to write (dovetail-demo)",
+    )
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_SEEDS} job sequences, not {SEEDS}")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (one per processor)")
+
+
+def run(args: argparse.Namespace) -> int:
+    from dovetail.cli.comparison_table import print_comparison
+    from dovetail.evaluation.report import write_page
+    from dovetail.records import read_records
+
+    asked = DagArguments(jobs=JOBS, seeds=QUICK_SEEDS if args.quick else SEEDS)
+    started = time.monotonic()
+    note(
+        f"every scheduler on the same {asked.seeds} sequences of {asked.jobs} jobs of the bundled workload "
+        f"{asked.workload}, 50 executors"
+    )
+    args.force = _is_ours(args.out)  # a demo always shows the code as it is now
+    command = f"dovetail demo{' --quick' if args.quick else ''}"
+    _, results, finished = compare(asked, args, command)
+    if not finished:
+        note(f"interrupted; `{command}` starts again")
+        return EXIT_INTERRUPTED
+    print_comparison(results.comparison())
+    records = read_records(args.out)
+    page = args.out / "report.html"
+    write_page(records, page)
+    runs = results.rows
+    note(f"{runs} runs in {time.monotonic() - started:.0f} s; the report, to open in a browser:")
+    print(f"\n{page.resolve()}\n")
+    print(_next_steps(records, args.out))
+    return EXIT_FAILED if results.failures else 0
+
+
+def _is_ours(directory: Path) -> bool:
+    """Was this directory made by a demo?  Then it may be replaced without asking."""
+    from dovetail.core.errors import RecordError
+    from dovetail.records.manifest import MANIFEST, read_json
+
+    try:
+        return str(read_json(directory / MANIFEST).get("command")).startswith("dovetail demo")
+    except RecordError:
+        return False
+
+
+def _next_steps(records: DagRecords, directory: Path) -> str:
+    """Three commands, each with the reason to try it; they work as they stand."""
+    from dovetail.evaluation.comparison import compare as table_of
+
+    best = table_of(records).rows[0].entry.scheduler
+    jobs = records.run(records.find(scheduler=best).run).jobs
+    slowest = int(((jobs.finish_s - jobs.arrival_s) / jobs.ideal_s).argmax())
+    program = _program()
+    steps = (
+        (
+            f"why the job that was slowed down most had to wait, even under {best}",
+            f"explain {directory} --job {slowest} --scheduler {best}",
+        ),
+        (
+            "the same schedulers when jobs keep arriving and the cluster is 85 % loaded",
+            "compare dag --jobs 200 --load 0.85 --seeds 10",
+        ),
+        ("the best exponent of the weighted shares for this workload", "tune dag/weighted-fair --seeds 10"),
+    )
+    return "Next, try\n" + "\n".join(f"\n  {program} {words}\n      {why}" for why, words in steps)
+
+
+def _program() -> str:
+    """How this program can be called from here, for the shell of the person who reads it."""
+    script = Path(sys.argv[0])
+    if script.name != "dovetail":
+        return "dovetail" if shutil.which("dovetail") else f"{Path(sys.executable).name} -m dovetail"
+    found = shutil.which("dovetail")
+    if found is not None and Path(found).resolve() == script.resolve():
+        return "dovetail"
+    return os.path.relpath(script)

@@ -1,0 +1,148 @@
+"""`dovetail tune`: the best values of a scheduler's parameters, found on training seeds only."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dovetail.cli.compare import EXIT_FAILED, EXIT_INTERRUPTED, FIRST_TRAINING_SEED
+from dovetail.cli.dag_options import add_matrix, add_setting, read_arguments
+from dovetail.cli.matrix_progress import note, run_visibly, tell_failures
+from dovetail.core.errors import ConfigError, UnknownName
+
+if TYPE_CHECKING:
+    from dovetail.core.dag import Floats
+    from dovetail.evaluation.contenders import Contender
+    from dovetail.evaluation.matrix_cell import Failure, OpenSetting
+    from dovetail.evaluation.tuning import Point, Tuned
+    from dovetail.records.summary import Entry
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "scheduler", metavar="NAME", help="such as dag/graphene; parameters given with it stay fixed"
+    )
+    parser.add_argument("--metric", default="avg_jct_s", metavar="NAME", help="what to improve (avg_jct_s)")
+    add_setting(parser)
+    add_matrix(parser, seed=FIRST_TRAINING_SEED)
+    parser.add_argument(
+        "--allow-overlap",
+        action="store_true",
+        help=f"let training seeds lie below {FIRST_TRAINING_SEED}, where schedulers are judged",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, with every value tried")
+
+
+def run(args: argparse.Namespace) -> int:
+    from dovetail.evaluation.matrix import check_workers
+    from dovetail.evaluation.matrix_cell import OpenSetting
+    from dovetail.evaluation.metrics_dag import METRICS
+    from dovetail.evaluation.tuning import Space, search
+
+    space = Space.of(args.scheduler)
+    if args.metric not in METRICS:
+        raise UnknownName("metric", args.metric, METRICS)
+    # A file's seeds are those of the comparison, which is what the training seeds must keep away from.
+    asked = read_arguments(args, not_from_file=("seed", "schedulers"), seed=FIRST_TRAINING_SEED)
+    if asked.seed < FIRST_TRAINING_SEED and not args.allow_overlap:
+        raise ConfigError(
+            f"seeds {asked.seed} to {asked.seed_range[-1]} reach into 0 to {FIRST_TRAINING_SEED - 1}, which "
+            "are for judging; a scheduler tuned on them looks better than it is (--allow-overlap insists)"
+        )
+    check_workers(args.workers)
+    opened = OpenSetting.of(asked.setting())
+    opened.check(asked.seed)
+    for text in asked.notes():
+        note(text)
+    trials = _Trials(opened, asked.seed_range, args.metric, args.workers)
+    try:
+        tuned = search(space, args.metric, trials.measure)
+    except KeyboardInterrupt:
+        note("interrupted; nothing was kept")
+        return EXIT_INTERRUPTED
+    tell_failures(trials.failures)
+    for key in tuned.at_edge():
+        note(f"the best {key} lies at the edge of what was tried; better ones may lie beyond")
+    if args.json:
+        document = _as_json(opened, tuned, asked.seed_range)
+        print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        print(_as_text(tuned))
+    return EXIT_FAILED if trials.failures else 0
+
+
+class _Trials:
+    """Runs candidates on the training seeds."""
+
+    def __init__(self, opened: OpenSetting, seeds: tuple[int, ...], metric: str, workers: int | None) -> None:
+        self.failures: list[Failure] = []
+        self._opened = opened
+        self._seeds = seeds
+        self._metric = metric
+        self._workers = workers
+
+    def measure(self, contenders: Sequence[Contender]) -> Mapping[Entry, Floats]:
+        import numpy as np
+
+        from dovetail.evaluation.matrix import Matrix
+        from dovetail.evaluation.matrix_results import MatrixResults
+
+        matrix = Matrix(tuple(contenders), self._seeds, timed=False)
+        results = MatrixResults(matrix)
+        if not run_visibly(self._opened, matrix, results, self._workers):
+            raise KeyboardInterrupt
+        self.failures += results.failures
+        whole, _ = results.complete()
+        return {one.entry: np.array([*results.values(one, self._metric).values()]) for one in whole}
+
+
+def _as_json(opened: OpenSetting, tuned: Tuned, seeds: tuple[int, ...]) -> dict[str, Any]:
+    from dovetail.records.manifest import plain
+
+    def point(one: Point) -> dict[str, Any]:
+        return {"params": plain(one.values), "spec": one.contender.spec, **one.interval.as_json()}
+
+    gain = tuned.gain_pct.as_json()
+    return {
+        "schema": 1,
+        "family": "dag",
+        "workload": opened.facts(),
+        "options": plain(opened.setting.options),
+        "seeds": list(seeds),
+        "scheduler": tuned.space.name,
+        "metric": tuned.metric,
+        "best": point(tuned.best),
+        "start": point(tuned.start),
+        "vs_start_pct": gain["mean"],
+        "vs_start_pct_ci95": gain["ci95"],
+        "curve": [point(one) for one in tuned.points],
+    }
+
+
+def _as_text(tuned: Tuned) -> str:
+    from dovetail.cli.comparison_table import aligned
+    from dovetail.evaluation.metrics_dag import METRICS
+    from dovetail.evaluation.report.text import bounds, number, signed_pct
+
+    metric = METRICS[tuned.metric]
+    unit = f", {metric.unit}" if metric.unit else ""
+    keys = list(tuned.space.grid)
+    head = [*keys, f"{metric.title}{unit}", "95 % interval", ""]
+    body = []
+    for one in tuned.points:
+        mark = "best" if one is tuned.best else "start" if one is tuned.start else ""
+        texts = [str(one.values[key]) for key in keys]
+        body.append(
+            [*texts, number(one.interval.mean, tuned.metric), bounds(one.interval, tuned.metric), mark]
+        )
+    best = tuned.best.interval
+    lines = [
+        aligned(head, body),
+        "",
+        f"best: {number(best.mean, tuned.metric)} {metric.unit} {bounds(best, tuned.metric)}".rstrip()
+        + f", {signed_pct(tuned.gain_pct)} against the start",
+        tuned.best.contender.spec,
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,65 @@
+"""Gymnasium environments over the simulator: thin shells, the rules of the world stay in `sim`.
+
+Importing this package registers them (and imports gymnasium, which only this layer may do):
+
+    import gymnasium
+    import dovetail.envs
+
+    env = gymnasium.make("Dovetail/Dag-v0", jobs=10, executors=20)
+    worlds = gymnasium.make_vec("Dovetail/Dag-v0", num_envs=16, threads=2)
+    boxed = gymnasium.make("Dovetail/DagPadded-v0", jobs=10, executors=20)
+
+`gymnasium.make("dovetail.envs:Dovetail/Dag-v0")` imports the package by itself.  `docs/environments.md` has
+the rest.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from dovetail.core.extras import require
+
+if TYPE_CHECKING:
+    from dovetail.envs.dag import DagEnv as DagEnv
+    from dovetail.envs.dag_setting import DagSetting as DagSetting
+    from dovetail.envs.padded_dag import PaddedDagEnv as PaddedDagEnv
+    from dovetail.envs.vector_dag import DagVectorEnv as DagVectorEnv
+
+_EXPORTS = {
+    "DagEnv": "dovetail.envs.dag",
+    "DagSetting": "dovetail.envs.dag_setting",
+    "DagVectorEnv": "dovetail.envs.vector_dag",
+    "PaddedDagEnv": "dovetail.envs.padded_dag",
+}
+
+__all__ = ["DagEnv", "DagSetting", "DagVectorEnv", "PaddedDagEnv", "register_envs"]
+
+
+def register_envs() -> None:
+    """Make the environments known to Gymnasium; does nothing the second time."""
+    require("gymnasium", "dovetail.envs")
+    from gymnasium.envs.registration import register, registry
+
+    if "Dovetail/Dag-v0" not in registry:
+        register(
+            "Dovetail/Dag-v0",
+            entry_point="dovetail.envs.dag:DagEnv",
+            vector_entry_point="dovetail.envs.vector_dag:DagVectorEnv",
+        )
+    if "Dovetail/DagPadded-v0" not in registry:
+        register("Dovetail/DagPadded-v0", entry_point="dovetail.envs.padded_dag:PaddedDagEnv")
+
+
+def __getattr__(name: str) -> object:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_EXPORTS[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+register_envs()

@@ -1,0 +1,25 @@
+"""A small setting that the tests of the matrix share, and schedulers put into the registry for a while."""
+
+from __future__ import annotations
+
+import pytest
+
+from dovetail.core.registry import Entry
+from dovetail.evaluation.matrix_cell import DagSetting, OpenSetting
+from dovetail.schedulers import SCHEDULERS
+from dovetail.sim.dag import DagOptions
+from dovetail.workloads.arrivals import Arrivals
+
+WORKLOAD = "layered:dags=6"
+
+
+def small(jobs: int = 3) -> OpenSetting:
+    arrivals = Arrivals("poisson", interval_s=5.0)
+    return OpenSetting.of(DagSetting(WORKLOAD, jobs, arrivals, DagOptions(executors=8)))
+
+
+def register_odd(monkeypatch: pytest.MonkeyPatch, *classes: str) -> None:
+    """`Raises` becomes `dag/raises`, and so on, until the test ends."""
+    for name in classes:
+        entry = Entry(f"dag/{name.lower()}", f"tests.evaluation.odd_schedulers:{name}", "odd", "a test")
+        monkeypatch.setitem(SCHEDULERS._entries, entry.name, entry)

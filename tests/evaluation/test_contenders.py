@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+from tests.evaluation.matrices import register_odd
+
+from dovetail.core.errors import ConfigError, UnknownName
+from dovetail.evaluation.contenders import Contender, choose
+from dovetail.schedulers import SCHEDULERS
+
+
+def test_params_are_what_differs_from_the_defaults() -> None:
+    assert Contender.of("dag/weighted-fair:alpha=1").params == {"alpha": 1.0}
+    assert Contender.of("dag/weighted-fair:alpha=-0.5").params == {}
+    assert Contender.of("dag/rollout:base.alpha=1,jobs=2").params["jobs"] == 2
+
+
+def test_kind_is_the_folder_and_others_may_say_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    register_odd(monkeypatch, "Sound", "Raises")
+    kinds = {name: Contender.of(name).kind for name in ("dag/fair", "dag/rollout", "dag/sound", "dag/raises")}
+    assert list(kinds.values()) == ["heuristic", "optimise", "other", "learned"]
+
+
+def test_all_leaves_slow_ones_out_and_says_so() -> None:
+    few, many = choose("all", jobs=50), choose("all", jobs=51)
+    assert [one.name for one in few.contenders] == SCHEDULERS.names("dag") and not few.notes
+    assert "dag/rollout" not in [one.name for one in many.contenders]
+    assert len(many.notes) == 1 and "dag/rollout" in many.notes[0]
+    named = choose("all,dag/rollout,dag/weighted-fair:alpha=1", jobs=51)
+    assert [one.spec for one in named.contenders][-2:] == ["dag/rollout", "dag/weighted-fair:alpha=1"]
+
+
+def test_equal_ones_run_once() -> None:
+    chosen = choose("dag/weighted-fair,dag/weighted-fair:alpha=-0.5", jobs=5)
+    assert [one.spec for one in chosen.contenders] == ["dag/weighted-fair"]
+    assert "the same as" in chosen.notes[0]
+
+
+@pytest.mark.parametrize("specs", ["", [], ","])
+def test_none(specs: str | list[str]) -> None:
+    with pytest.raises(ConfigError, match="none given"):
+        choose(specs, jobs=5)
+
+
+def test_unknown() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'dag/fifo'"):
+        choose("dag/fair,dag/fifoo", jobs=5)
+    with pytest.raises(ConfigError, match="unknown key"):
+        choose("dag/weighted-fair:beta=1", jobs=5)
