@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -71,7 +72,7 @@ def test_tables_on_a_terminal(columns: int, monkeypatch: pytest.MonkeyPatch, cap
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", str(columns))
     assert main(SMALL) == 0
-    out = capsys.readouterr().out
+    out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert "…" not in out and all(len(line) <= columns for line in out.splitlines())
     assert out.count("dag/fair ") == (2 if columns == 80 else 1)
 

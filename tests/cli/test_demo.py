@@ -7,7 +7,6 @@ import pytest
 
 from dovetail.cli import demo, main
 from dovetail.records import read_records
-from dovetail.schedulers import SCHEDULERS
 
 Captured = pytest.CaptureFixture[str]
 
@@ -27,9 +26,8 @@ def test_it_compares_reports_and_says_what_to_try(tiny: Path, capsys: Captured) 
     page = tiny / "dovetail-demo" / "report.html"
     assert str(page) in found.out.splitlines()
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-    for name in SCHEDULERS.names("dag"):
-        assert f"{name} " in found.out
-    assert len(read_records(tiny / "dovetail-demo").runs) == len(SCHEDULERS.names("dag"))
+    assert len(demo.heuristics()) == len(read_records(tiny / "dovetail-demo").runs) == 10
+    assert all(f"{name} " in found.out for name in demo.heuristics())
     commands = [
         line.strip() for line in found.out.splitlines() if line.startswith("  ") and "dovetail " in line
     ]

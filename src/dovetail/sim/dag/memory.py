@@ -90,6 +90,13 @@ def view_columns(buffers: DagBuffers) -> DagView:
     )
 
 
+def view_arrays(columns: DagView, jobs: int, stages: int, edges: int) -> tuple[np.ndarray[Any, Any], ...]:
+    """The arrays of a view of that size, in the order of `DagView`; they start at the first row."""
+    rows = {"sou": len(columns.source_by_class), "job": jobs, "sta": stages, "edg": edges}
+    sizes = {name: rows[name[:3]] for name in DagView._fields[4:]} | {"job_stage_ptr": jobs + 1}
+    return tuple(getattr(columns, name)[:size] for name, size in sizes.items())
+
+
 def allocate_records(tasks: int, decisions: int) -> DagRecords:
     return DagRecords(
         tasks=allocate(tasks, layout.TASK_RECORD), decisions=allocate(decisions, layout.DECISION_RECORD)

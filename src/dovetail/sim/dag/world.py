@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from dovetail.sim.dag.memory import (
     count_edges,
     count_stages,
     grow_records,
+    view_arrays,
     view_columns,
 )
 from dovetail.sim.dag.options import DagOptions
@@ -49,6 +51,7 @@ from dovetail.sim.kernels.dag_state import (
 from dovetail.workloads.dag import DagWorkload
 
 NOT_STARTED = -1
+SLICES_KEPT = 512
 
 
 class DagWorld:
@@ -79,6 +82,8 @@ class DagWorld:
         self._memory = DagMemory(allocate_world(table, jobs, stages), records, buffers)
         self._at = addresses(self._memory)
         self._columns = view_columns(buffers)
+        self._slices: dict[tuple[int, int, int], tuple[Any, ...]] = {}  # of the columns, by size: they recur
+        self._now = self._memory.one.world["now"]
         self._counts = np.zeros(COUNTS, dtype=np.int64)
         self._status = NOT_STARTED
         load(
@@ -98,7 +103,7 @@ class DagWorld:
 
     @property
     def time_s(self) -> float:
-        return float(self._memory.one.world[0]["now"])
+        return self._now.item()
 
     # --- a scheduler in Python ---------------------------------------------------------------------------------
 
@@ -126,6 +131,7 @@ class DagWorld:
         last = decisions[-1]
         self._status = enter_decide(self._at, self._counts, *map(int, last))
         if self._status == INVALID:
+            self._status = DECISION  # nothing has changed
             self._refuse(int(self._memory.one.world[0]["refused"]), last)
         if self._status != DECISION:
             self._settle()
@@ -149,37 +155,13 @@ class DagWorld:
 
     def _view(self) -> DagView:
         jobs, stages, edges, source_job, source_stage, on_offer = self._counts.tolist()
-        b = self._columns
-        return DagView(
-            self.time_s,
-            source_job,
-            source_stage,
-            on_offer,
-            b.source_by_class,
-            b.job_id[:jobs],
-            b.job_arrival_s[:jobs],
-            b.job_weight[:jobs],
-            b.job_deadline_s[:jobs],
-            b.job_executors[:jobs],
-            b.job_unclaimed[:jobs],
-            b.job_work_s[:jobs],
-            b.job_work_left_s[:jobs],
-            b.job_stage_ptr[: jobs + 1],
-            b.stage_id[:stages],
-            b.stage_job[:stages],
-            b.stage_tasks[:stages],
-            b.stage_left[:stages],
-            b.stage_running[:stages],
-            b.stage_unclaimed[:stages],
-            b.stage_mean_s[:stages],
-            b.stage_critical_path_s[:stages],
-            b.stage_cpu[:stages],
-            b.stage_memory[:stages],
-            b.stage_ready[:stages],
-            b.stage_valid[:stages],
-            b.edge_parent[:edges],
-            b.edge_child[:edges],
-        )
+        size = (jobs, stages, edges)
+        arrays = self._slices.get(size)
+        if arrays is None:
+            if len(self._slices) == SLICES_KEPT:
+                self._slices.clear()
+            arrays = self._slices[size] = view_arrays(self._columns, jobs, stages, edges)
+        return DagView._make((self._now.item(), source_job, source_stage, on_offer, *arrays))
 
     # --- a compiled scheduler ----------------------------------------------------------------------------------
 

@@ -1,0 +1,33 @@
+"""What every registered dag scheduler must do.  A new entry of the registry is tested without a new test."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from dovetail.core.dag import HasKernel
+from dovetail.schedulers import SCHEDULERS
+from dovetail.testing import check_scheduler
+
+NAMES = SCHEDULERS.names("dag")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_conformance(name: str) -> None:
+    check_scheduler(lambda: SCHEDULERS.create(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_frozen_and_have_defaults(name: str) -> None:
+    scheduler = SCHEDULERS.create(name)
+    params = type(scheduler).Params()
+    assert dataclasses.is_dataclass(params)
+    for field in dataclasses.fields(params):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(params, field.name, None)
+    assert isinstance(scheduler, HasKernel)
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(NAMES) >= 11

@@ -1,0 +1,98 @@
+"""With the published simulator's faults switched on, its published figures come out.
+
+They were measured with seven input sizes; the data at hand lacks 80 GB.  Its jobs are stood in for by 100 GB (three
+times in five) and 50 GB, which gives the same mean work.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.workloads.samples import DATA, needs_data
+
+from dovetail.core.seeds import SeedTree
+from dovetail.schedulers import SCHEDULERS
+from dovetail.sim.dag import Compat, DagOptions, DagWorld, run
+from dovetail.workloads.dag import DagCatalogue, DagWorkload
+from dovetail.workloads.readers.tpch import read_tpch
+
+pytestmark = needs_data("tpch")
+
+SIZES = ("2g", "5g", "10g", "20g", "50g", "80g", "100g")
+FAULTS = Compat(idle_until_arrival=True, inverted_levels=True, pool_forgets=True)
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> DagCatalogue:
+    return read_tpch(DATA / "tpch").source.catalogue
+
+
+def sequence(catalogue: DagCatalogue, jobs: int, seed: int) -> DagWorkload:
+    rng = np.random.default_rng(seed)
+    by_size: dict[str, list[int]] = {}
+    for dag, name in enumerate(catalogue.dag_name):
+        by_size.setdefault(name.split("-")[1], []).append(dag)
+    chosen = []
+    for _ in range(jobs):
+        size = SIZES[rng.integers(len(SIZES))]
+        if size == "80g":
+            size = "100g" if rng.random() < 0.6 else "50g"
+        chosen.append(int(rng.choice(by_size[size])))
+    return DagWorkload(
+        catalogue=catalogue,
+        job_name=tuple(f"job{j}" for j in range(jobs)),
+        job_dag=np.array(chosen),
+        arrival_s=np.cumsum(rng.exponential(25.0, jobs)),
+        weight=np.ones(jobs),
+        deadline_s=np.full(jobs, np.inf),
+    )
+
+
+def average_jct(catalogue: DagCatalogue, jobs: int, sequences: int, scheduler: str, compat: Compat) -> np.ndarray:
+    options = DagOptions(executors=50, compat=compat)
+    return np.array(
+        [
+            run(
+                DagWorld(sequence(catalogue, jobs, k), options, SeedTree(k)),
+                SCHEDULERS.create(scheduler),
+                np.random.default_rng(k),
+            ).avg_jct_s
+            for k in range(sequences)
+        ]
+    )
+
+
+def test_fair_on_200_jobs(catalogue: DagCatalogue) -> None:
+    ours = average_jct(catalogue, 200, 40, "dag/fair", FAULTS)
+    published, sequences = 58.6, 5
+    error = ours.std() * np.sqrt(1 / len(ours) + 1 / sequences)
+    assert abs(ours.mean() - published) < 2 * error
+    assert error < 6  # the comparison means something
+
+
+def test_fair_on_5000_jobs(catalogue: DagCatalogue) -> None:
+    ours = average_jct(catalogue, 5000, 4, "dag/fair", FAULTS)
+    assert abs(ours.mean() - 62.8) < 2 * ours.std(ddof=1) * np.sqrt(1 / len(ours) + 1) + 0.5
+    assert ours.std() < 5
+
+
+def test_each_job_alone(catalogue: DagCatalogue) -> None:
+    """Published: 27.0 s on average over three sequences of 200 jobs, each alone on the whole cluster."""
+    alone = np.empty(catalogue.num_dags)
+    for dag in range(catalogue.num_dags):
+        one = DagWorkload(catalogue, ("job",), np.array([dag]), np.zeros(1), np.ones(1), np.full(1, np.inf))
+        world = DagWorld(one, DagOptions(executors=50, compat=FAULTS), SeedTree(dag))
+        alone[dag] = run(world, SCHEDULERS.create("dag/fair"), np.random.default_rng(0)).avg_jct_s
+    drawn = alone[sequence(catalogue, 20_000, 0).job_dag]
+    error = drawn.std() / np.sqrt(600)
+    assert abs(drawn.mean() - 27.0) < 2 * error
+    assert error < 2
+
+
+def test_without_the_faults_everything_is_faster_and_spilling_over_pays(catalogue: DagCatalogue) -> None:
+    sound, faulty, spill = (
+        average_jct(catalogue, 200, 10, name, compat)
+        for name, compat in (("dag/fair", Compat()), ("dag/fair", FAULTS), ("dag/fair-spill", Compat()))
+    )
+    assert (sound < faulty).all()
+    assert spill.mean() < 0.92 * sound.mean()
