@@ -7,17 +7,17 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-Info = TypeVar("Info", contravariant=True)
-View = TypeVar("View")
-Decision = TypeVar("Decision")
+InfoIn = TypeVar("InfoIn", contravariant=True)
 ViewIn = TypeVar("ViewIn", contravariant=True)
+ViewOut = TypeVar("ViewOut", covariant=True)
+DecisionIn = TypeVar("DecisionIn", contravariant=True)
 DecisionOut = TypeVar("DecisionOut", covariant=True)
 
 
-class Scheduler(Protocol[Info, ViewIn, DecisionOut]):
+class Scheduler(Protocol[InfoIn, ViewIn, DecisionOut]):
     """A pure decider: no clock, no I/O, no global random state, no reference to a world."""
 
-    def reset(self, info: Info, rng: np.random.Generator) -> None:
+    def reset(self, info: InfoIn, rng: np.random.Generator) -> None:
         """Forget everything and get ready for a new run; `rng` is the scheduler's only source of chance."""
         ...
 
@@ -29,13 +29,13 @@ class Scheduler(Protocol[Info, ViewIn, DecisionOut]):
         ...
 
 
-class World(Protocol[View, Decision]):
+class World(Protocol[ViewOut, DecisionIn]):
     """Something with a clock in which decisions have consequences: the simulator, or a live engine."""
 
-    def advance(self) -> View | None:
+    def advance(self) -> ViewOut | None:
         """Run to the next moment that needs a decision; None when all work is done."""
         ...
 
-    def apply(self, decisions: Sequence[Decision]) -> None:
-        """Carry out decisions on the view last returned, or raise `InvalidDecision` and change nothing."""
+    def apply(self, decisions: Sequence[DecisionIn]) -> None:
+        """Carry out decisions on the view last returned, in order; `InvalidDecision` stops at the first that cannot be."""
         ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,7 +133,7 @@ class DagBatch:
         self._decisions = np.full((num_worlds, 4), NO_STAGE, dtype=np.int64)
         self._make_buffers(64 * num_worlds, 512 * num_worlds, 1024 * num_worlds)
         bounds = np.linspace(0, num_worlds, min(threads, num_worlds) + 1).astype(int).tolist()
-        self._shares = list(zip(bounds[:-1], bounds[1:], strict=True))
+        self._shares = list(pairwise(bounds))
         self._pool = ThreadPoolExecutor(len(self._shares)) if len(self._shares) > 1 else None
 
     def start(self) -> tuple[DagBatchView, list[Finished]]:

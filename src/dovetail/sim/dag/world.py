@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.dag import DagDecision, DagInfo, DagKernel, DagView, Ints
+from dovetail.core.dag import REASON_TEXT, DagDecision, DagInfo, DagKernel, DagView, Ints, Reason
 from dovetail.core.errors import InvalidDecision, StalledWorld
 from dovetail.core.seeds import SeedTree
 from dovetail.sim.dag.lookahead import ViewLookAhead
@@ -103,7 +103,7 @@ class DagWorld:
 
     @property
     def time_s(self) -> float:
-        return self._now.item()
+        return float(self._now.item())
 
     # --- a scheduler in Python ---------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ class DagWorld:
             status = loop(function, kernel.params, kernel.state, out, self._at, self._counts)
         self._status = status
         if status == INVALID:
-            self._refuse(int(self._memory.one.world[0]["refused"]), DagDecision(*out.tolist()))
+            self._refuse(int(self._memory.one.world[0]["refused"]), _decision(out))
         if status != FINISHED:
             raise self._stalled()
 
@@ -211,6 +211,11 @@ class DagWorld:
     def result(self) -> DagResult:
         """What the run came to; tasks and decisions only if they were recorded."""
         return DagResult.of(self.workload, self._memory.one, self._memory.records)
+
+
+def _decision(out: Ints) -> DagDecision:
+    stage, limit, kind, reason = out.tolist()
+    return DagDecision(stage, limit, kind, Reason(reason) if reason in REASON_TEXT else Reason.UNSTATED)
 
 
 def duration_key(options: DagOptions, seeds: SeedTree) -> int:
