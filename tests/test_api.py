@@ -7,7 +7,21 @@ import pytest
 
 import dovetail
 
-PUBLIC = {"SCHEDULERS", "DovetailError", "SeedTree", "__version__"}
+PUBLIC = {
+    "SCHEDULERS",
+    "Arrivals",
+    "DagDecision",
+    "DagInfo",
+    "DagOptions",
+    "DagView",
+    "DagWorld",
+    "DovetailError",
+    "Reason",
+    "SeedTree",
+    "__version__",
+    "open_source",
+    "run",
+}
 
 
 def test_exported_names_are_exactly_those_intended():

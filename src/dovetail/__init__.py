@@ -9,19 +9,51 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dovetail.core.dag import DagDecision as DagDecision
+    from dovetail.core.dag import DagInfo as DagInfo
+    from dovetail.core.dag import DagView as DagView
+    from dovetail.core.dag import Reason as Reason
     from dovetail.core.errors import DovetailError as DovetailError
     from dovetail.core.seeds import SeedTree as SeedTree
     from dovetail.schedulers import SCHEDULERS as SCHEDULERS
+    from dovetail.sim.dag import DagOptions as DagOptions
+    from dovetail.sim.dag import DagWorld as DagWorld
+    from dovetail.sim.dag import run as run
+    from dovetail.workloads.arrivals import Arrivals as Arrivals
+    from dovetail.workloads.source import open_source as open_source
 
 __version__ = "0.1.0"
 
 _EXPORTS = {
     "SCHEDULERS": "dovetail.schedulers",
+    "Arrivals": "dovetail.workloads.arrivals",
+    "DagDecision": "dovetail.core.dag",
+    "DagInfo": "dovetail.core.dag",
+    "DagOptions": "dovetail.sim.dag",
+    "DagView": "dovetail.core.dag",
+    "DagWorld": "dovetail.sim.dag",
     "DovetailError": "dovetail.core.errors",
+    "Reason": "dovetail.core.dag",
     "SeedTree": "dovetail.core.seeds",
+    "open_source": "dovetail.workloads.source",
+    "run": "dovetail.sim.dag",
 }
 
-__all__ = ["SCHEDULERS", "DovetailError", "SeedTree", "__version__"]
+__all__ = [
+    "SCHEDULERS",
+    "Arrivals",
+    "DagDecision",
+    "DagInfo",
+    "DagOptions",
+    "DagView",
+    "DagWorld",
+    "DovetailError",
+    "Reason",
+    "SeedTree",
+    "__version__",
+    "open_source",
+    "run",
+]
 
 
 def __getattr__(name: str) -> object:

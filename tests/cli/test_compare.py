@@ -176,6 +176,11 @@ def test_force_removes_nothing_foreign(tmp_path: Path, capsys: Captured) -> None
     assert main([*SMALL, "--out", str(tmp_path), "--force"]) == 2
     assert "holds no manifest.json" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    workload = tmp_path / "workload"
+    assert main(["workload", "generate", "layered:dags=6", "--out", str(workload)]) == 0
+    before = hashes(workload)
+    assert main([*SMALL, "--out", str(workload), "--force"]) == 2
+    assert "something else than records" in capsys.readouterr().err and hashes(workload) == before
 
 
 def test_more_seeds_and_schedulers_join_what_is_there(tmp_path: Path, capsys: Captured) -> None:

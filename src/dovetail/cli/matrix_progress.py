@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dovetail.evaluation.matrix_results import MatrixResults
     from dovetail.records.writer import RecordWriter
 
-COMPILING = "compiling the simulator (only the first time, about half a minute) ..."
+COMPILING = "compiling the simulator (only the first time, up to a minute) ..."
 
 
 def note(text: str) -> None:

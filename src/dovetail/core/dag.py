@@ -131,8 +131,17 @@ class ExecutorClass:
 class LookAhead(Protocol):
     """What-if questions about the present state, answered from public knowledge only (never from coming arrivals)."""
 
-    def costs(self, view: DagView, candidates: Sequence[DagDecision], kernel: DagKernel) -> Floats:
-        """Job-seconds still to be spent after each candidate, when `kernel` decides from then on.  (len(candidates),)"""
+    def costs(
+        self,
+        view: DagView,
+        candidates: Sequence[DagDecision],
+        kernel: DagKernel,
+        horizon_s: float = float("inf"),
+    ) -> Floats:
+        """Job-seconds spent until the horizon after each candidate, when `kernel` decides from then on.
+
+        (len(candidates),); the horizon counts from now, and the end of all jobs is one in any case.
+        """
         ...
 
 

@@ -194,6 +194,8 @@ class RecordWriter:
         self.flush()
 
     def _replace(self) -> None:
+        if not {"runs", "options"} <= set(read_json(self.directory / MANIFEST)):
+            raise RecordError(f"{self.directory}: holds something else than records; give another directory")
         shutil.rmtree(self.directory / RUNS, ignore_errors=True)
         for name in (SUMMARY, TIMINGS):
             (self.directory / name).unlink(missing_ok=True)

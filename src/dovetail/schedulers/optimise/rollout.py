@@ -25,13 +25,16 @@ from dovetail.schedulers.heuristic.fair_spill import FairSpill
 
 
 class Rollout:
-    ALL_UP_TO_JOBS: ClassVar = 50  # it is slow: comparisons of `all` schedulers leave it out beyond
+    ALL_UP_TO_JOBS: ClassVar = 20  # it is slow: comparisons of `all` schedulers leave it out beyond
 
     @dataclass(frozen=True)
     class Params:
-        max_candidates: int = field(default=8, metadata={"help": "decisions tried besides the base's"})
+        max_candidates: int = field(default=4, metadata={"help": "decisions tried besides the base's"})
         jobs: int = field(default=4, metadata={"help": "jobs with the least work left to take them from"})
         stages: int = field(default=2, metadata={"help": "stages of each job to try"})
+        horizon_s: float = field(
+            default=float("inf"), metadata={"help": "how far each try goes; inf: until all jobs are done"}
+        )
         margin: float = field(default=0.005, metadata={"help": "part of the cost another decision must save"})
         base: FairSpill.Params = field(default_factory=FairSpill.Params)
 
@@ -66,7 +69,7 @@ class Rollout:
         candidates = [proposed[0], *self._others(view, proposed[0])]
         if len(candidates) == 1:
             return proposed
-        costs = self._look_ahead.costs(view, candidates, self._base_kernel)
+        costs = self._look_ahead.costs(view, candidates, self._base_kernel, self.params.horizon_s)
         best = int(np.argmin(costs))
         if costs[best] < costs[0] * (1.0 - self.params.margin):
             return (candidates[best]._replace(reason=Reason.LOOK_AHEAD),)

@@ -24,13 +24,18 @@ from dovetail.sim.kernels.dag_state import COUNTS, DagMemory, DagTable, allocate
 class ViewLookAhead:
     """Answers `LookAhead.costs` for worlds with these options."""
 
-    def __init__(self, options: DagOptions, *, horizon_s: float = float("inf")) -> None:
+    def __init__(self, options: DagOptions) -> None:
         self._options = options
-        self._horizon_s = horizon_s
         self._classes = executor_classes(options)
 
-    def costs(self, view: DagView, candidates: Sequence[DagDecision], kernel: DagKernel) -> Floats:
-        """Job-seconds from now on after each candidate, if the kernel decides everything else.
+    def costs(
+        self,
+        view: DagView,
+        candidates: Sequence[DagDecision],
+        kernel: DagKernel,
+        horizon_s: float = float("inf"),
+    ) -> Floats:
+        """Job-seconds from now to the horizon after each candidate, if the kernel decides everything else.
 
         `InvalidDecision` if a candidate cannot be carried out, or the kernel goes wrong.
         """
@@ -66,7 +71,7 @@ class ViewLookAhead:
                 int(view.source_stage),
                 np.array(view.source_by_class),
                 gift(view, candidate),
-                float(view.time_s + self._horizon_s),
+                float(view.time_s + horizon_s),
                 counts,
             )
             if costs[i] < 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from dovetail.core.dag import ExecutorClass, Floats, Ints
@@ -12,8 +14,12 @@ from dovetail.sim.kernels.dag_state import DagTable, Records, allocate
 from dovetail.workloads.dag import FIRST, FRESH, REST, DagCatalogue
 
 
+@lru_cache(maxsize=4)
 def prepare_table(catalogue: DagCatalogue, options: DagOptions) -> DagTable:
-    """Everything the kernels need to know about the kinds of job and the cluster, in flat arrays."""
+    """Everything the kernels need to know about the kinds of job and the cluster, in flat arrays.
+
+    Kernels only read it, so worlds of the same catalogue (the same object) and options share it.
+    """
     classes = options.executor_classes()
     slots, samples_s = fill_samples(catalogue, options.warm_up_s)
     rows, children = stage_rows(catalogue)
