@@ -180,11 +180,7 @@ class FeatureSet:
 
     def write(self, dags: FlatDags, out: Features | None = None) -> Features:
         """(S, F) features of every stage; into the first S rows of `out`, if given, which are returned."""
-        nodes = (
-            np.empty((dags.num_stages, len(self)), dtype=np.float32)
-            if out is None
-            else out[: dags.num_stages]
-        )
+        nodes = np.empty((dags.num_stages, len(self)), dtype=np.float32) if out is None else out[: dags.num_stages]
         for position, column in enumerate(self.columns):
             scaled = np.divide(column.measure(dags), column.scale)
             nodes[:, position] = np.clip(scaled, column.low, column.high, out=scaled)
@@ -205,6 +201,11 @@ def _of_job(dags: FlatDags, values: NDArray[Any]) -> NDArray[Any]:
 
 def _time_to_deadline_s(dags: FlatDags) -> NDArray[Any]:
     return _of_job(dags, dags.columns.job_deadline_s) - dags.time_s[dags.stage_world]
+
+
+def _work_in_system_s(dags: FlatDags) -> Floats:
+    work_s = np.bincount(dags.job_world, dags.columns.job_work_left_s, minlength=dags.num_worlds)
+    return np.asarray(work_s[dags.stage_world], dtype=np.float64)
 
 
 _DECIMA = (
@@ -232,9 +233,7 @@ _DECIMA = (
 
 _WIDE = (
     *_DECIMA,
-    Column(
-        "unclaimed", "tasks neither started nor promised", 200.0, lambda dags: dags.columns.stage_unclaimed
-    ),
+    Column("unclaimed", "tasks neither started nor promised", 200.0, lambda dags: dags.columns.stage_unclaimed),
     Column("mean_duration", "of one task, seconds", 10.0, lambda dags: dags.columns.stage_mean_s),
     Column(
         "critical_path",
@@ -269,6 +268,18 @@ _WIDE = (
         _time_to_deadline_s,
         low=-10.0,
         high=10.0,
+    ),
+    Column(
+        "system_jobs",
+        "jobs in the system",
+        20.0,
+        lambda dags: np.diff(dags.job_ptr)[dags.stage_world],
+    ),
+    Column(
+        "system_work_left",
+        "work of all of them not finished, task-seconds",
+        10_000.0,
+        _work_in_system_s,
     ),
 )
 

@@ -148,9 +148,6 @@ def stage_runs_dry(D, e, s):
         if unlocked:
             world.version += 1
             unpark(D, j)
-            if D.settings[0].idle_until_arrival:
-                D.groups[j + 1].offered = -1
-                world.checked = -1
     complete = is_complete(D, j)
     if complete:
         job_completes(D, j)
@@ -173,6 +170,9 @@ def stage_runs_dry(D, e, s):
         decline(D, e)
     else:
         open_stage_round(D, s, e, j)
+    if unlocked and D.settings[0].idle_until_arrival and D.groups[j + 1].total > 0:
+        D.groups[j + 1].offered = -1
+        world.checked = -1
 
 
 @kernel
