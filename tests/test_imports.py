@@ -31,8 +31,7 @@ COMMANDS = {
 def loaded_by(program: str) -> set[str]:
     """Top-level packages in memory after `program` has run in an interpreter of its own."""
     report = (
-        "import atexit, json, sys\n"
-        "atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))\n"
+        "import atexit, json, sys\natexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))\n"
     )
     result = subprocess.run(
         [sys.executable, "-c", report + program], capture_output=True, text=True, timeout=60, check=False

@@ -55,9 +55,7 @@ def test_json(capsys: Captured) -> None:
         mean, (low, high) = row["metrics"]["avg_jct_s"]["mean"], row["metrics"]["avg_jct_s"]["ci95"]
         assert low <= mean <= high
         assert row["vs_best_heuristic_pct"] >= 0 and row["decision_s"] > 0
-        assert {"p50_jct_s", "p95_jct_s", "makespan_s", "utilisation", "slowdown", "fairness"} <= {
-            *row["metrics"]
-        }
+        assert {"p50_jct_s", "p95_jct_s", "makespan_s", "utilisation", "slowdown", "fairness"} <= {*row["metrics"]}
 
 
 def test_plain_table_in_a_pipe(capsys: Captured) -> None:

@@ -34,9 +34,7 @@ def test_json(shared_records: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--job", "3"], "5 runs; name one of them with --run"),
     ],
 )
-def test_errors(
-    shared_records: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_errors(shared_records: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(shared_records), *arguments]) == 2
     found = capsys.readouterr()
     assert found.out == ""

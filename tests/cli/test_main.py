@@ -111,10 +111,7 @@ def test_help_shows_every_verb_in_order(capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(["--help"])
     assert stop.value.code == 0
-    shown = [
-        line.split()[0]
-        for line in capsys.readouterr().out.split("commands:\n")[1].split("\n\n")[0].splitlines()
-    ]
+    shown = [line.split()[0] for line in capsys.readouterr().out.split("commands:\n")[1].split("\n\n")[0].splitlines()]
     assert shown == [
         "demo", "compare", "simulate", "report", "export", "explain", "workload", "tune", "list", "bench"
     ]  # fmt: skip

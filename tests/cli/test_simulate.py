@@ -64,9 +64,7 @@ def test_a_scheduler_that_fails(
         (["--scheduler", "dag/fair", "--seed", "-1"], "seed is -1"),
     ],
 )
-def test_bad_input(
-    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input(words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SMALL, "--out", str(tmp_path / "x"), *words]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "x").exists()

@@ -78,16 +78,12 @@ class TestNames:
             registry.register("dag/fair", "other:Thing", "again")
         assert registry.entry("dag/fair").target == f"{module}:Fair"
 
-    @pytest.mark.parametrize(
-        "name", ["fair", "dag/", "/fair", "Dag/fair", "dag/fair/x", "dag/a b", "dag/a_b", ""]
-    )
+    @pytest.mark.parametrize("name", ["fair", "dag/", "/fair", "Dag/fair", "dag/fair/x", "dag/a b", "dag/a_b", ""])
     def test_malformed_name(self, registry, name):
         with pytest.raises(RegistryError, match="expected family/name"):
             registry.register(name, "module:Thing", "")
 
-    @pytest.mark.parametrize(
-        "target", ["module", "module.Thing", "module:", ":Thing", "a b:C", "m:a.b", "m:1", ""]
-    )
+    @pytest.mark.parametrize("target", ["module", "module.Thing", "module:", ":Thing", "a b:C", "m:a.b", "m:1", ""])
     def test_malformed_target(self, registry, target):
         with pytest.raises(RegistryError, match=r"malformed target .* expected 'module:attribute'"):
             registry.register("dag/new", target, "")
@@ -176,13 +172,9 @@ class TestPlugins:
         assert open_registry.names() == ["dag/fair"]
 
     def test_clash_with_ours_blocks_that_name_only_and_names_both(self, open_registry, tmp_path):
-        install(
-            tmp_path, "acme", "1.2", "[dovetail.test_plugins]\ndag/fair = acme.x:Fair\ndag/ok = acme.x:Ok\n"
-        )
+        install(tmp_path, "acme", "1.2", "[dovetail.test_plugins]\ndag/fair = acme.x:Fair\ndag/ok = acme.x:Ok\n")
         assert open_registry.names() == ["dag/ok"]
-        with pytest.raises(
-            RegistryError, match=r"'dag/fair' is taken: dovetail .*acme 1\.2 as 'acme\.x:Fair'"
-        ):
+        with pytest.raises(RegistryError, match=r"'dag/fair' is taken: dovetail .*acme 1\.2 as 'acme\.x:Fair'"):
             open_registry.create("dag/fair")
         assert len(open_registry.problems()) == 1
 

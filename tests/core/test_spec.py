@@ -40,9 +40,7 @@ def test_commas_in_brackets_and_further_signs_belong_to_the_value():
     assert parse_spec("dag/x:sizes=[1,2],rule=a=b:c") == ("dag/x", {"sizes": "[1,2]", "rule": "a=b:c"})
 
 
-@pytest.mark.parametrize(
-    "text", ["dag/x:", "dag/x: ", "dag/x:alpha", "dag/x:=3", "dag/x:a=1,", "dag/x:a=1,b"]
-)
+@pytest.mark.parametrize("text", ["dag/x:", "dag/x: ", "dag/x:alpha", "dag/x:=3", "dag/x:a=1,", "dag/x:a=1,b"])
 def test_anything_but_key_value_is_an_error_that_shows_the_spec(text):
     with pytest.raises(ConfigError, match="expected key=value") as caught:
         parse_spec(text)

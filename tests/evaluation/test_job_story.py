@@ -44,9 +44,7 @@ def run() -> DagRun:
             work_s=floats(8, 5, 1),
             ideal_s=floats(4, 3, 1),
         ),
-        stages=DagStages(
-            ints(0, 1, 1, 2), ints(0, 0, 1, 0), ("map", "scan", "join", "map"), ints(2, 3, 1, 1)
-        ),
+        stages=DagStages(ints(0, 1, 1, 2), ints(0, 0, 1, 0), ("map", "scan", "join", "map"), ints(2, 3, 1, 1)),
         edges=DagEdges(ints(1), ints(0), ints(1)),
         tasks=DagTasks(
             executor=ints(0, 1, 0, 0, 1, 0, 1),
@@ -114,9 +112,7 @@ def test_text(run: DagRun) -> None:
     text = explain_text(JobStory(run, 1))
     assert text.startswith("job 1 (small) of kind b under dag/fifo (run toy, seed 0)")
     assert "waited          4.0 s (44 %)" in text
-    assert (
-        "critical stage  stage 0 (scan): 7.0 s from ready to complete, the longest of the chain 0 → 1" in text
-    )
+    assert "critical stage  stage 0 (scan): 7.0 s from ready to complete, the longest of the chain 0 → 1" in text
     assert "5.0 – 6.0  got 2 executors for stage 0 (scan)" in text
 
 

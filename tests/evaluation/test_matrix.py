@@ -57,9 +57,7 @@ def test_recording_does_not_change_the_numbers() -> None:
 def test_processes_give_the_same_numbers() -> None:
     opened, matrix = small(), Matrix(contenders("dag/fair", "dag/random"), (0, 1, 2), keep=True)
     alone, together = rows_of(opened, matrix, workers=1), rows_of(opened, matrix, workers=2)
-    assert {key: row.metrics for key, row in alone.items()} == {
-        key: row.metrics for key, row in together.items()
-    }
+    assert {key: row.metrics for key, row in alone.items()} == {key: row.metrics for key, row in together.items()}
     ours, theirs = alone["dag/fair", 0].run, together["dag/fair", 0].run
     assert ours is not None and theirs is not None
     assert np.array_equal(ours.tasks.start_s, theirs.tasks.start_s)

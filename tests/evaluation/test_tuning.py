@@ -45,9 +45,7 @@ def test_the_whole_line_is_tried_once() -> None:
 
 
 def test_more_may_be_better() -> None:
-    tuned = search(
-        Space.of("dag/weighted-fair"), "utilisation", measured(lambda p: p.get("alpha", -0.5) + 9, [])
-    )
+    tuned = search(Space.of("dag/weighted-fair"), "utilisation", measured(lambda p: p.get("alpha", -0.5) + 9, []))
     assert tuned.best.values == {"alpha": 2.0} and tuned.at_edge() == ["alpha"]
 
 

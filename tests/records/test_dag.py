@@ -109,9 +109,7 @@ def test_wrong_columns_are_named(run: DagRun, tmp_path: Path) -> None:
         ("stages", "stage", 77, r"stages\.parquet: expected stages 0, 1"),
     ],
 )
-def test_inconsistent_values(
-    run: DagRun, tmp_path: Path, table: str, column: str, value: float, message: str
-) -> None:
+def test_inconsistent_values(run: DagRun, tmp_path: Path, table: str, column: str, value: float, message: str) -> None:
     part = getattr(run, table)
     values = getattr(part, column).copy()
     values[3] = value

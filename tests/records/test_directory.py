@@ -32,9 +32,7 @@ def records(shared_records: Path, tmp_path: Path) -> Path:
 def tree(directory: Path, *, volatile: bool = False) -> dict[str, bytes]:
     files = (path for path in directory.rglob("*") if path.is_file())
     return {
-        str(path.relative_to(directory)): path.read_bytes()
-        for path in files
-        if volatile or path.name != "timings.json"
+        str(path.relative_to(directory)): path.read_bytes() for path in files if volatile or path.name != "timings.json"
     }
 
 

@@ -28,9 +28,7 @@ def test_costs_are_what_then_happens() -> None:
     base.reset(world.info, np.random.default_rng(0))
     view = world.advance()
     assert view is not None
-    candidates = [
-        DagDecision(int(stage), limit) for stage in np.flatnonzero(view.stage_valid) for limit in (1, 3)
-    ]
+    candidates = [DagDecision(int(stage), limit) for stage in np.flatnonzero(view.stage_valid) for limit in (1, 3)]
     costs = world.info.look_ahead.costs(view, candidates, base.kernel())
     for candidate, cost in zip(candidates, costs, strict=True):
         real = DagWorld(workload(), options, SeedTree(0))

@@ -38,9 +38,7 @@ def assert_same_view(fast: DagView, slow: DagView) -> None:
 def assert_same_trajectory(workload: DagWorkload, options: DagOptions, seed: int, decline: float) -> None:
     seeds = SeedTree(seed)
     fast = DagWorld(workload, options, seeds, record=True)
-    slow = ReferenceDagWorld(
-        workload, options, seeds.child("durations").key(), seeds.child("failures").key()
-    )
+    slow = ReferenceDagWorld(workload, options, seeds.child("durations").key(), seeds.child("failures").key())
     rng = np.random.default_rng(seed)
     while True:
         try:

@@ -23,8 +23,12 @@ def main() -> None:
     outcome: dict[str, object] = {}
     for label, options in (
         ("plain", DagOptions(executors=6)),
-        ("failing", DagOptions(executors=6, mean_time_to_failure_s=60.0, repair_s=3.0, straggler_probability=0.1,
-                               straggler_factor=2.0)),
+        (
+            "failing",
+            DagOptions(
+                executors=6, mean_time_to_failure_s=60.0, repair_s=3.0, straggler_probability=0.1, straggler_factor=2.0
+            ),
+        ),
         ("classes", DagOptions(classes=classes)),
     ):
         for compiled in (True, False):
@@ -32,8 +36,12 @@ def main() -> None:
             rng = seeds.child("scheduler").generator()
             result = run(world, SCHEDULERS.create("dag/fair-spill"), rng, compiled=compiled)
             outcome[f"{label} {compiled}"] = [
-                result.finish_s.tolist(), result.events, result.decisions, result.costs,
-                np.asarray(result.tasks).tolist()[-20:], np.asarray(result.decision_log).tolist()[-20:],
+                result.finish_s.tolist(),
+                result.events,
+                result.decisions,
+                result.costs,
+                np.asarray(result.tasks).tolist()[-20:],
+                np.asarray(result.decision_log).tolist()[-20:],
             ]
     world = DagWorld(workload, DagOptions(executors=6), seeds)
     base = SCHEDULERS.create("dag/fair")

@@ -257,9 +257,7 @@ def test_missing_samples_are_filled():
     assert no_first.at(FIRST, 1) == [3]
 
 
-@pytest.mark.parametrize(
-    "n, around", [(1, (2, 2)), (2, (2, 2)), (3, (2, 5)), (5, (5, 5)), (7, (5, 8)), (9, (8, 8))]
-)
+@pytest.mark.parametrize("n, around", [(1, (2, 2)), (2, (2, 2)), (3, (2, 5)), (5, (5, 5)), (7, (5, 8)), (9, (8, 8))])
 def test_levels_around_a_number_of_executors(n, around):
     assert StageSamples({REST: {2: [1.0], 5: [1.0], 8: [1.0]}}, 1).around(n) == around
 
@@ -516,13 +514,7 @@ IDLE = Compat(idle_until_arrival=True)
 
 
 def first_stage_only_at_first(view: DagView) -> list[DagDecision]:
-    return (
-        [DagDecision(0, 1)]
-        if view.time_s == 0 and view.stage_valid[0]
-        else []
-        if view.time_s == 0
-        else fifo(view)
-    )
+    return [DagDecision(0, 1)] if view.time_s == 0 and view.stage_valid[0] else [] if view.time_s == 0 else fifo(view)
 
 
 def test_idle_until_arrival_offers_the_common_group_only_on_arrival():

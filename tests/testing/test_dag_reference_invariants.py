@@ -28,9 +28,7 @@ def stages(draw: st.DrawFn) -> list[ToyStage]:
     result = []
     for position in range(draw(st.integers(1, 4))):
         keys = st.tuples(st.sampled_from(WAVES), st.sampled_from([1, 2, 4]))
-        samples = draw(
-            st.dictionaries(keys, st.lists(SECONDS, min_size=1, max_size=3), min_size=1, max_size=4)
-        )
+        samples = draw(st.dictionaries(keys, st.lists(SECONDS, min_size=1, max_size=3), min_size=1, max_size=4))
         parents = tuple(p for p in range(position) if draw(st.booleans()))
         size = draw(st.sampled_from([(1.0, 0.2), (1.0, 0.8), (2.0, 0.5)]))
         result.append(ToyStage(draw(st.integers(1, 5)), samples, parents, *size))
@@ -83,9 +81,7 @@ def check_books(world: ReferenceDagWorld, view: DagView) -> None:
         assert stage.reservations == reserved[stage]
         assert stage.saturated_at_last_look == stage.saturated
         assert stage.tasks == stage.finished + stage.not_started + len(stage.executors)
-        assert all(
-            e.state is State.BUSY and e.stage is stage and e.home is stage.job for e in stage.executors
-        )
+        assert all(e.state is State.BUSY and e.stage is stage and e.home is stage.job for e in stage.executors)
         here = Counter(e.executor_class for e in stage.executors)
         assert Counter(c.executor_class for c in stage.commitments) <= here
     for index, job in enumerate(world._in_system):

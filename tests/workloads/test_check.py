@@ -110,9 +110,7 @@ def test_empty_tables_are_no_jobs():
 
 def test_check_source_raises_with_all_faults():
     catalogue = diamond()
-    jobs = DagWorkload(
-        catalogue, ("x", "x"), np.array([0, 1]), np.array([3.0, 1.0]), np.ones(2), np.full(2, np.inf)
-    )
+    jobs = DagWorkload(catalogue, ("x", "x"), np.array([0, 1]), np.array([3.0, 1.0]), np.ones(2), np.full(2, np.inf))
     with pytest.raises(InvalidWorkload) as caught:
         check_source(DagSource("w", catalogue, jobs))
     assert len(caught.value.faults) == 2

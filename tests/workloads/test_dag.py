@@ -23,9 +23,7 @@ def test_derived_values_of_the_diamond():
 
 def test_groups_are_sorted_by_stage_wave_and_executors():
     catalogue = diamond()
-    groups = list(
-        zip(catalogue.duration_stage, catalogue.duration_wave, catalogue.duration_executors, strict=True)
-    )
+    groups = list(zip(catalogue.duration_stage, catalogue.duration_wave, catalogue.duration_executors, strict=True))
     assert groups == sorted(groups)
 
 

@@ -35,8 +35,7 @@ def test_rows_may_stand_in_any_order():
     tables = to_tables(recorded())
     rng = np.random.default_rng(0)
     shuffled = {
-        file: table if file == JOBS else table.take(rng.permutation(table.num_rows))
-        for file, table in tables.items()
+        file: table if file == JOBS else table.take(rng.permutation(table.num_rows)) for file, table in tables.items()
     }
     assert table_faults(shuffled) == []
     catalogue = from_tables("toy", shuffled).catalogue

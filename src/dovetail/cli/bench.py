@@ -9,20 +9,12 @@ import sys
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["sim"], help="sim: the dag simulator")
-    parser.add_argument(
-        "--workload", default="tpch-like", help="bundled name or directory (default: tpch-like)"
-    )
+    parser.add_argument("--workload", default="tpch-like", help="bundled name or directory (default: tpch-like)")
     parser.add_argument("--jobs", type=int, default=200, help="jobs in a sequence (default: 200)")
-    parser.add_argument(
-        "--interval", type=float, default=25.0, help="mean seconds between arrivals (default: 25)"
-    )
+    parser.add_argument("--interval", type=float, default=25.0, help="mean seconds between arrivals (default: 25)")
     parser.add_argument("--executors", type=int, default=50, help="executors (default: 50)")
-    parser.add_argument(
-        "--worlds", type=int, default=256, help="worlds in the batched simulator (default: 256)"
-    )
-    parser.add_argument(
-        "--threads", type=int, default=2, help="threads of the batched simulator (default: 2)"
-    )
+    parser.add_argument("--worlds", type=int, default=256, help="worlds in the batched simulator (default: 256)")
+    parser.add_argument("--threads", type=int, default=2, help="threads of the batched simulator (default: 2)")
     parser.add_argument("--seconds", type=float, default=3.0, help="time to measure each rate (default: 3)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 

@@ -28,9 +28,7 @@ FIRST_TRAINING_SEED = 1000
 def configure(parser: argparse.ArgumentParser) -> None:
     add_family(parser)
     add_setting(parser)
-    parser.add_argument(
-        "--schedulers", metavar="NAME,...", help="such as dag/fair,dag/weighted-fair:alpha=-1 (all)"
-    )
+    parser.add_argument("--schedulers", metavar="NAME,...", help="such as dag/fair,dag/weighted-fair:alpha=-1 (all)")
     add_matrix(parser)
     add_output(parser)
 
@@ -87,9 +85,7 @@ def compare(
     return opened, results, finished
 
 
-def show(
-    opened: OpenSetting, results: MatrixResults, asked: DagArguments, *, as_json: bool, finished: bool
-) -> None:
+def show(opened: OpenSetting, results: MatrixResults, asked: DagArguments, *, as_json: bool, finished: bool) -> None:
     """The result on standard output."""
     from dovetail.cli.comparison_table import print_comparison
 

@@ -128,9 +128,7 @@ def add_family(parser: argparse.ArgumentParser) -> None:
 def add_setting(parser: argparse.ArgumentParser) -> None:
     """The options about what is simulated."""
     work = parser.add_argument_group("workload")
-    work.add_argument(
-        "--workload", metavar="NAME|DIR", help="bundled name, with parameters, or directory (tpch-like)"
-    )
+    work.add_argument("--workload", metavar="NAME|DIR", help="bundled name, with parameters, or directory (tpch-like)")
     work.add_argument("--jobs", type=int, metavar="N", help="jobs in a sequence (20)")
     work.add_argument("--arrivals", metavar="KIND", help="batch, poisson, or trace: as recorded (batch)")
     work.add_argument("--interval", type=float, metavar="S", help="poisson: mean seconds between jobs")
@@ -138,15 +136,11 @@ def add_setting(parser: argparse.ArgumentParser) -> None:
     cluster = parser.add_argument_group("cluster")
     cluster.add_argument("--executors", type=int, metavar="N", help="executors of one size (50)")
     cluster.add_argument("--classes", metavar="N:CPU:MEM,...", help="executors of several sizes instead")
-    cluster.add_argument(
-        "--moving-delay", type=float, metavar="S", help="to move an executor to another job (2)"
-    )
+    cluster.add_argument("--moving-delay", type=float, metavar="S", help="to move an executor to another job (2)")
     cluster.add_argument(
         "--failures", metavar="MTTF[:REPAIR]", help="mean seconds to a failure, and to its repair (30)"
     )
-    cluster.add_argument(
-        "--stragglers", metavar="P:FACTOR", help="a share P of the tasks takes FACTOR times as long"
-    )
+    cluster.add_argument("--stragglers", metavar="P:FACTOR", help="a share P of the tasks takes FACTOR times as long")
     cluster.add_argument(
         "--compat", metavar="NAME,...", help=f"faults of the published simulator: all, {', '.join(COMPAT)}"
     )

@@ -37,9 +37,7 @@ def run(args: argparse.Namespace) -> int:
     from dovetail.evaluation.report import write_page
     from dovetail.records import read_records
 
-    asked = DagArguments(
-        jobs=JOBS, seeds=QUICK_SEEDS if args.quick else SEEDS, schedulers=tuple(heuristics())
-    )
+    asked = DagArguments(jobs=JOBS, seeds=QUICK_SEEDS if args.quick else SEEDS, schedulers=tuple(heuristics()))
     started = time.monotonic()
     note(
         f"{len(asked.schedulers)} schedulers on the same {asked.seeds} sequences of {asked.jobs} jobs of the "

@@ -7,9 +7,7 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "directory", type=Path, metavar="DIR", help="records, as `--out` of other commands made them"
-    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="records, as `--out` of other commands made them")
     parser.add_argument("--job", required=True, metavar="J", help="the job's number, or its name")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--run", metavar="RUN", help="the run, by its name (needed if there are several)")

@@ -8,9 +8,7 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "directory", type=Path, metavar="DIR", help="records, as `--out` of other commands made them"
-    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="records, as `--out` of other commands made them")
     parser.add_argument(
         "--perfetto",
         type=Path,

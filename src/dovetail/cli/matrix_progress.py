@@ -25,9 +25,7 @@ def note(text: str) -> None:
     print(f"dovetail: {text}", file=sys.stderr, flush=True)
 
 
-def run_visibly(
-    opened: OpenSetting, matrix: Matrix, results: MatrixResults, workers: int | None = None
-) -> bool:
+def run_visibly(opened: OpenSetting, matrix: Matrix, results: MatrixResults, workers: int | None = None) -> bool:
     """Run what is not done yet.  False if it was interrupted; what was done until then is in the results."""
     from dovetail.evaluation.matrix import run_matrix
 

@@ -8,12 +8,8 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "directory", type=Path, metavar="DIR", help="records, as `--out` of other commands made them"
-    )
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="the page to write (default: DIR/report.html)"
-    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="records, as `--out` of other commands made them")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the page to write (default: DIR/report.html)")
     parser.add_argument("--png", type=Path, metavar="DIR", help="also write the figures as PNG files there")
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
 

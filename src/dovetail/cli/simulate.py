@@ -19,9 +19,7 @@ EXIT_INTERRUPTED = 130
 def configure(parser: argparse.ArgumentParser) -> None:
     add_family(parser)
     add_setting(parser)
-    parser.add_argument(
-        "--scheduler", required=True, metavar="NAME", help="such as dag/weighted-fair:alpha=-1"
-    )
+    parser.add_argument("--scheduler", required=True, metavar="NAME", help="such as dag/weighted-fair:alpha=-1")
     parser.add_argument("--seed", type=int, metavar="K", help="of the job sequence and everything drawn (0)")
     add_output(parser)
 

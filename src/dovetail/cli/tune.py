@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "scheduler", metavar="NAME", help="such as dag/graphene; parameters given with it stay fixed"
-    )
+    parser.add_argument("scheduler", metavar="NAME", help="such as dag/graphene; parameters given with it stay fixed")
     parser.add_argument("--metric", default="avg_jct_s", metavar="NAME", help="what to improve (avg_jct_s)")
     add_setting(parser)
     add_matrix(parser, seed=FIRST_TRAINING_SEED)
@@ -134,9 +132,7 @@ def _as_text(tuned: Tuned) -> str:
     for one in tuned.points:
         mark = "best" if one is tuned.best else "start" if one is tuned.start else ""
         texts = [str(one.values[key]) for key in keys]
-        body.append(
-            [*texts, number(one.interval.mean, tuned.metric), bounds(one.interval, tuned.metric), mark]
-        )
+        body.append([*texts, number(one.interval.mean, tuned.metric), bounds(one.interval, tuned.metric), mark])
     best = tuned.best.interval
     lines = [
         aligned(head, body),

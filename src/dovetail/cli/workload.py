@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from dovetail.workloads.readers.imported import Imported
     from dovetail.workloads.source import DagSource
 
-_SOURCE_HELP = (
-    "a bundled workload (tpch-like, layered, chains, fork-joins; parameters as in layered:dags=10) "
-)
+_SOURCE_HELP = "a bundled workload (tpch-like, layered, chains, fork-joins; parameters as in layered:dags=10) "
 _PLOT_KINDS = (".png", ".svg", ".pdf")
 _FAULTS_SHOWN = 50
 
@@ -45,37 +43,27 @@ def _action(actions: Any, name: str, help_line: str) -> argparse.ArgumentParser:
 def _configure_describe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", help=_SOURCE_HELP + "or a workload directory")
     parser.add_argument("--executors", type=int, default=50, help="cluster to give the load for (50)")
-    parser.add_argument(
-        "--interval", type=float, default=25.0, help="seconds between jobs, for the load (25)"
-    )
+    parser.add_argument("--interval", type=float, default=25.0, help="seconds between jobs, for the load (25)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw a picture: .png, .svg or .pdf")
 
 
 def _configure_validate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, help="workload directory")
-    parser.add_argument(
-        "--limit", type=int, default=_FAULTS_SHOWN, help=f"faults to show, 0 = all ({_FAULTS_SHOWN})"
-    )
+    parser.add_argument("--limit", type=int, default=_FAULTS_SHOWN, help=f"faults to show, 0 = all ({_FAULTS_SHOWN})")
     parser.add_argument("--json", action="store_true", help="print JSON instead of lines")
 
 
 def _configure_generate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", help=_SOURCE_HELP + "or a workload directory to draw jobs from")
-    parser.add_argument(
-        "--jobs", type=int, help="jobs in the sequence; without it only the kinds of job are stored"
-    )
+    parser.add_argument("--jobs", type=int, help="jobs in the sequence; without it only the kinds of job are stored")
     parser.add_argument("--arrivals", help="batch, poisson, or trace (a window of the recorded jobs)")
     parser.add_argument("--interval", type=float, help="poisson: mean seconds between jobs")
-    parser.add_argument(
-        "--load", type=float, help="poisson: work as a share of what --executors can do (0.85)"
-    )
+    parser.add_argument("--load", type=float, help="poisson: work as a share of what --executors can do (0.85)")
     parser.add_argument("--executors", type=int, default=50, help="what --load and --deadlines refer to (50)")
     parser.add_argument("--seed", type=int, default=0, help="of the sequence (0)")
     parser.add_argument("--weights", metavar="W,W,...", help="draw each job's weight from these")
-    parser.add_argument(
-        "--deadlines", metavar="LOW,HIGH", help="due at arrival + factor x time alone on the cluster"
-    )
+    parser.add_argument("--deadlines", metavar="LOW,HIGH", help="due at arrival + factor x time alone on the cluster")
     _configure_output(parser)
 
 
@@ -91,9 +79,7 @@ def _configure_import(parser: argparse.ArgumentParser) -> None:
     tpch = parser.add_argument_group("tpch")
     tpch.add_argument("--memory-seed", type=int, help="draw memory demands from (0, 1] with this seed")
     alibaba = parser.add_argument_group("alibaba2018")
-    alibaba.add_argument(
-        "--strict", action="store_true", help="missing parents and unfinished jobs are faults"
-    )
+    alibaba.add_argument("--strict", action="store_true", help="missing parents and unfinished jobs are faults")
     alibaba.add_argument("--skip-faulty", action="store_true", help="leave out jobs that have faults")
     alibaba.add_argument("--one-core", action="store_true", help="every task needs one core")
     _configure_output(parser)

@@ -177,9 +177,7 @@ def random_decisions(view: DagBatchView, rng: np.random.Generator) -> tuple[Ints
 
 
 def _batched_rate(source: DagSource, cluster: DagOptions, options: BenchOptions) -> float:
-    batch = DagBatch(
-        source.catalogue, cluster, _episodes(source, options), options.worlds, threads=options.threads
-    )
+    batch = DagBatch(source.catalogue, cluster, _episodes(source, options), options.worlds, threads=options.threads)
     rng = np.random.default_rng(options.seed)
     view, _ = batch.start()
     for _ in range(50):  # away from the start, where all worlds are empty

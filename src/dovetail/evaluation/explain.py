@@ -81,16 +81,12 @@ def explain_text(story: JobStory) -> str:
     ):
         lines.append(f"  {title:<15} {facts[name]:.1f} s ({100 * facts[name] / whole:.0f} %): {note}")
     passed = _count(facts["passed_over_executors"], "executor")
-    lines.append(
-        f"  passed over     {passed} went to other jobs while it had tasks ready that nobody was coming for"
-    )
+    lines.append(f"  passed over     {passed} went to other jobs while it had tasks ready that nobody was coming for")
     critical = story.critical_stage
     if critical is not None and math.isfinite(critical.complete_s):
         took = f"{critical.complete_s - critical.ready_s:.1f} s from ready to complete"
         chain = " → ".join(str(stage.stage) for stage in story.critical_chain)
-        lines.append(
-            f"  critical stage  {_stage(critical)}: {took}, the longest of the chain {chain} to the end"
-        )
+        lines.append(f"  critical stage  {_stage(critical)}: {took}, the longest of the chain {chain} to the end")
     lines += ["", f"  {'time, s':>17}  what happened"]
     for moment in timeline(story):
         until = f" – {moment.until_s:.1f}" if moment.until_s - moment.time_s >= 0.05 else ""
@@ -119,9 +115,7 @@ def _milestones(story: JobStory) -> Iterator[Moment]:
     tasks = sum(stage.tasks for stage in story.stages)
     work_s = float(story.run.jobs.work_s[story.job])
     text = f"arrived: {_count(len(story.stages), 'stage')}, {_count(tasks, 'task')}, {work_s:.0f} s of work"
-    yield Moment(
-        story.arrival_s, story.arrival_s, "arrived", text, {"stages": len(story.stages), "tasks": tasks}
-    )
+    yield Moment(story.arrival_s, story.arrival_s, "arrived", text, {"stages": len(story.stages), "tasks": tasks})
     for stage in story.stages:
         details = {"stage": stage.stage}
         if math.isfinite(stage.first_start_s):
@@ -140,14 +134,10 @@ def _milestones(story: JobStory) -> Iterator[Moment]:
             lost = f", {stage.lost} lost to failures" if stage.lost else ""
             ran = f"{_count(stage.tasks, 'task')} on {_count(stage.executors, 'executor')}{lost}"
             text = f"{_stage(stage)} completed ({ran}){then}"
-            yield Moment(
-                stage.complete_s, stage.complete_s, "stage_completed", text, details | {"unlocked": freed}
-            )
+            yield Moment(stage.complete_s, stage.complete_s, "stage_completed", text, details | {"unlocked": freed})
     if math.isfinite(story.finish_s):
         jct_s = story.finish_s - story.arrival_s
-        yield Moment(
-            story.finish_s, story.finish_s, "completed", f"completed after {jct_s:.1f} s", {"jct_s": jct_s}
-        )
+        yield Moment(story.finish_s, story.finish_s, "completed", f"completed after {jct_s:.1f} s", {"jct_s": jct_s})
 
 
 def _phases(story: JobStory) -> list[tuple[float, float]]:
@@ -187,9 +177,7 @@ def _passed_over(story: JobStory, start_s: float, end_s: float, *, shorten: bool
         group = np.sort(np.concatenate([rows_ for _, rows_ in rest]))
         count, jobs = int(decisions.given[group].sum()), len({job for (job, _), _ in rest})
         text = f"{_count(count, 'executor')} went to {_count(jobs, 'other job')} instead{_times(group)}"
-        yield _moment(
-            "passed_over", decisions.time_s[group], text, {"executors": count, "decisions": group.size}
-        )
+        yield _moment("passed_over", decisions.time_s[group], text, {"executors": count, "decisions": group.size})
 
 
 def _summary(story: JobStory) -> dict[str, Any]:

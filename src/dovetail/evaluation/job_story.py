@@ -100,9 +100,7 @@ class JobStory:
         """Time in the system by what the job was doing: running, else executors were coming, else waiting."""
         ready_s = [stage.ready_s for stage in self.stages]
         given_s = self.run.decisions.time_s[self.own_decisions]
-        changes = np.concatenate(
-            (self.executors_over_time[0], given_s, ready_s, [self.arrival_s, self.end_s])
-        )
+        changes = np.concatenate((self.executors_over_time[0], given_s, ready_s, [self.arrival_s, self.end_s]))
         edge = np.unique(np.clip(changes, self.arrival_s, self.end_s))
         start_s, length_s = edge[:-1], np.diff(edge)
         running = self._running_at(start_s) > 0

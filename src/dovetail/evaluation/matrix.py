@@ -46,9 +46,7 @@ class Matrix:
     def cells(self) -> int:
         return len(self.contenders) * len(self.seeds)
 
-    def chunks(
-        self, is_done: Callable[[Contender, int], bool] = lambda contender, seed: False
-    ) -> list[Chunk]:
+    def chunks(self, is_done: Callable[[Contender, int], bool] = lambda contender, seed: False) -> list[Chunk]:
         """The cells still to be run, by seed."""
         found = []
         for seed in self.seeds:

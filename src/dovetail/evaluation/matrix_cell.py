@@ -184,9 +184,7 @@ def result_metrics(result: DagResult) -> dict[str, float]:
         ideal_s=ideal,
         weight=workload.weight,
         deadline_s=workload.deadline_s,
-        busy_s=round(
-            result.busy_s, 6
-        ),  # what is summed up in another order when recorded must come out equal
+        busy_s=round(result.busy_s, 6),  # what is summed up in another order when recorded must come out equal
         executors=result.num_executors,
     )
 

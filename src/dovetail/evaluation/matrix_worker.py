@@ -37,8 +37,6 @@ def work(pipe: Connection, setting: DagSetting) -> None:
         while (chunk := pipe.recv()) is not None:
             sequence = opened.sequence(chunk.seed)
             for contender in chunk.contenders:
-                pipe.send(
-                    run_cell(opened, sequence, contender, chunk.seed, keep=chunk.keep, timed=chunk.timed)
-                )
+                pipe.send(run_cell(opened, sequence, contender, chunk.seed, keep=chunk.keep, timed=chunk.timed))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return  # the parent is gone

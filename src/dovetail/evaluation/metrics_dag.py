@@ -29,9 +29,7 @@ METRICS: dict[str, Metric] = {
     "slowdown": Metric(
         "slowdown", "×", False, "mean of JCT over the least time the job would need alone on the cluster"
     ),
-    "fairness": Metric(
-        "fairness", "", True, "Jain's index of the slowdowns: 1 when all jobs are slowed down alike"
-    ),
+    "fairness": Metric("fairness", "", True, "Jain's index of the slowdowns: 1 when all jobs are slowed down alike"),
     "weighted_jct_s": Metric("weighted JCT", "s", False, "mean JCT, each job counted by its weight"),
     "late_s": Metric("lateness", "s", False, "mean time past the deadline, 0 for jobs in time"),
 }

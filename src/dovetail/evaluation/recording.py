@@ -22,9 +22,7 @@ from dovetail.workloads.dag import DagWorkload, block_rows
 from dovetail.workloads.source import ideal_s
 
 
-def record_dag_run(
-    result: DagResult, scheduler: str, seed: int, params: Mapping[str, Any] | None = None
-) -> DagRun:
+def record_dag_run(result: DagResult, scheduler: str, seed: int, params: Mapping[str, Any] | None = None) -> DagRun:
     """The record of a run that was simulated with `record=True`.
 
     `params` is what differs from the scheduler's defaults.

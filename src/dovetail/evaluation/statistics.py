@@ -40,9 +40,7 @@ class Interval:
         return {"mean": self.mean if math.isfinite(self.mean) else None, "ci95": bounds}
 
 
-def bootstrap_mean(
-    values: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL
-) -> Interval:
+def bootstrap_mean(values: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Interval:
     """Mean of independent values (one per job sequence) with its interval."""
     sample = _column(values)
     return _interval(float(sample.mean()), sample[:, None], lambda means: means[:, 0], seed, resamples, level)

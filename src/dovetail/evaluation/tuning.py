@@ -141,9 +141,7 @@ class _Trials:
         self._run([present, *candidates])
         if _key(present) not in self.points:
             raise DovetailError(f"{self._space.contender(present).spec} failed, so nothing can be tuned")
-        known = [
-            self.points[_key(values)] for values in (present, *candidates) if _key(values) in self.points
-        ]
+        known = [self.points[_key(values)] for values in (present, *candidates) if _key(values) in self.points]
 
         def rank(point: Point) -> tuple[float, int]:  # of equals, the one that changes least
             changed = sum(point.values[key] != value for key, value in present.items())

@@ -88,9 +88,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         )
     manifest = read_json(path)
     if manifest.get("schema") != SCHEMA:
-        raise RecordError(
-            f"{path}: schema {manifest.get('schema')!r}; this version of dovetail reads schema {SCHEMA}"
-        )
+        raise RecordError(f"{path}: schema {manifest.get('schema')!r}; this version of dovetail reads schema {SCHEMA}")
     if manifest.get("family") != "dag":
         raise RecordError(f"{path}: family {manifest.get('family')!r}; this version of dovetail reads 'dag'")
     _require(path, manifest, {"workload": dict, "options": dict, "runs": list, "files": dict})

@@ -67,9 +67,7 @@ def _tasks(run: DagRun, process: int, first_thread: int) -> Iterator[str]:
     stage_of = _stage_names(run)
     known: dict[tuple[int, int, int, bool], str] = {}
     columns = (tasks.executor, tasks.job, tasks.stage, tasks.wave, tasks.lost, start, end)
-    for executor, job, stage, wave, lost, ts, to in zip(
-        *(column.tolist() for column in columns), strict=True
-    ):
+    for executor, job, stage, wave, lost, ts, to in zip(*(column.tolist() for column in columns), strict=True):
         key = (job, stage, wave, lost)
         if key not in known:
             event = _slice(run, stage_of[job][stage], *key)

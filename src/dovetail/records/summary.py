@@ -104,9 +104,7 @@ def read_summary(path: Path) -> Summary:
 
 
 def summary_keys(summary: Summary) -> list[RowKey]:
-    return [
-        RowKey(*key) for key in zip(summary.scheduler, summary.params, summary.seed.tolist(), strict=True)
-    ]
+    return [RowKey(*key) for key in zip(summary.scheduler, summary.params, summary.seed.tolist(), strict=True)]
 
 
 def _check_keys(path: Path, keys: Iterable[RowKey]) -> None:

@@ -86,15 +86,11 @@ class RecordWriter:
         """Is this run there in full?"""
         return name in self._runs
 
-    def metrics(
-        self, scheduler: str, seed: int, params: Mapping[str, Any] | None = None
-    ) -> Mapping[str, float]:
+    def metrics(self, scheduler: str, seed: int, params: Mapping[str, Any] | None = None) -> Mapping[str, float]:
         """The metrics of a row that is `done`."""
         return self._rows[RowKey(scheduler, canonical_params(params or {}), seed)][1]
 
-    def timings(
-        self, scheduler: str, seed: int, params: Mapping[str, Any] | None = None
-    ) -> Mapping[str, float]:
+    def timings(self, scheduler: str, seed: int, params: Mapping[str, Any] | None = None) -> Mapping[str, float]:
         """The timings of a row; empty if none were taken."""
         return self._timings.get(RowKey(scheduler, canonical_params(params or {}), seed), {})
 
@@ -169,9 +165,7 @@ class RecordWriter:
             raise RecordError(f"{directory}: a file; expected a directory to write records to")
         if not (directory / MANIFEST).exists():
             if directory.is_dir() and any(directory.iterdir()):
-                raise RecordError(
-                    f"{directory}: not empty and holds no {MANIFEST}; give a new or an empty directory"
-                )
+                raise RecordError(f"{directory}: not empty and holds no {MANIFEST}; give a new or an empty directory")
             directory.mkdir(parents=True, exist_ok=True)
             self.flush()
             return

@@ -3,7 +3,7 @@
     from dovetail.testing import check_scheduler
     check_scheduler(lambda: MyScheduler())
 
-Each raises `AssertionError` with what was wrong and when; a scheduler that passes can be compared, recorded and explained.
+Each raises `AssertionError` with what was wrong; a scheduler that passes can be compared, recorded and explained.
 """
 
 from __future__ import annotations
@@ -56,9 +56,7 @@ def check_scheduler(make: Callable[[], DagScheduler], *, seed: int = 0) -> None:
         seeds = SeedTree(seed).child("world", number)
         first = _run_in_python(make(), DagWorld(workload, options, seeds, record=True), seeds)
         again = _run_in_python(make(), DagWorld(workload, options, seeds, record=True), seeds)
-        assert first.decision_log.tobytes() == again.decision_log.tobytes(), (
-            "the same seed gave other decisions"
-        )
+        assert first.decision_log.tobytes() == again.decision_log.tobytes(), "the same seed gave other decisions"
         scheduler = make()
         world = DagWorld(workload, options, seeds, record=True)
         scheduler.reset(world.info, seeds.child("scheduler").generator())
@@ -120,13 +118,9 @@ def check_world(make: Callable[[DagWorkload, DagOptions, SeedTree], World[DagVie
             assert view.time_s >= time_s, "time went backwards"
             time_s = view.time_s
             for name, part in zip(view._fields, view, strict=True):
-                assert not (isinstance(part, np.ndarray) and part.flags.writeable), (
-                    f"view.{name} can be written to"
-                )
+                assert not (isinstance(part, np.ndarray) and part.flags.writeable), f"view.{name} can be written to"
             assert view.stage_valid.any(), "asked for a decision although no stage may be chosen"
-            assert view.source_executors == view.source_by_class.sum() > 0, (
-                "asked although nothing is on offer"
-            )
+            assert view.source_executors == view.source_by_class.sum() > 0, "asked although nothing is on offer"
             stage = int(rng.choice(np.flatnonzero(view.stage_valid)))
             held = int(view.job_executors[view.stage_job[stage]])
             if steps % 50 == 1:

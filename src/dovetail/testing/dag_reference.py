@@ -47,9 +47,7 @@ class ReferenceDagWorld:
     `Compat.unseeded_durations` is about where the first key comes from, so it is up to the caller.
     """
 
-    def __init__(
-        self, workload: DagWorkload, options: DagOptions, duration_key: int, failure_key: int
-    ) -> None:
+    def __init__(self, workload: DagWorkload, options: DagOptions, duration_key: int, failure_key: int) -> None:
         self._options = options
         self._classes = options.executor_classes()
         self._referee = Referee(self._classes, options.compat.idle_until_arrival)
@@ -412,9 +410,7 @@ class ReferenceDagWorld:
         self._round = round_
         while not round_.declined:
             draft = Draft.of(round_)
-            valid = {
-                v for job in self._in_system for v in job.stages if self._referee.may_be_chosen(draft, v)
-            }
+            valid = {v for job in self._in_system for v in job.stages if self._referee.may_be_chosen(draft, v)}
             if not valid:
                 break
             held = {job: self._referee.held(round_, draft, job) for job in self._in_system}

@@ -38,9 +38,7 @@ def counter_hash(key: int, number: int, count: int) -> int:
 class StageSamples:
     """The samples of one stage for every wave and level, gaps filled."""
 
-    def __init__(
-        self, measured: Mapping[int, Mapping[int, Samples]], levels: Sequence[int], warm_up_s: float
-    ) -> None:
+    def __init__(self, measured: Mapping[int, Mapping[int, Samples]], levels: Sequence[int], warm_up_s: float) -> None:
         """`measured` has the samples by wave and executor count, at least one; `levels` are the catalogue's."""
         self.levels = list(levels)
         known = sorted({level for by_level in measured.values() for level in by_level})
@@ -52,9 +50,7 @@ class StageSamples:
         self._by_level = {level: filled[nearest(level)] for level in self.levels}
 
     @staticmethod
-    def _fill_waves(
-        measured: Mapping[int, Mapping[int, Samples]], level: int, warm_up_s: float
-    ) -> dict[int, Samples]:
+    def _fill_waves(measured: Mapping[int, Mapping[int, Samples]], level: int, warm_up_s: float) -> dict[int, Samples]:
         by_wave = {wave: by_level[level] for wave, by_level in measured.items() if level in by_level}
         if FIRST not in by_wave:
             by_wave[FIRST] = by_wave[FRESH] if FRESH in by_wave else by_wave[REST]
@@ -88,16 +84,12 @@ def measured_samples(catalogue: DagCatalogue) -> list[dict[int, dict[int, Sample
 class Chance:
     """Answers "how long will this task take" and "when does this executor fail next"."""
 
-    def __init__(
-        self, catalogue: DagCatalogue, options: DagOptions, duration_key: int, failure_key: int
-    ) -> None:
+    def __init__(self, catalogue: DagCatalogue, options: DagOptions, duration_key: int, failure_key: int) -> None:
         self._options = options
         self._duration_key = duration_key
         self._failure_key = failure_key
         levels = sorted(set(catalogue.duration_executors.tolist()))
-        self._samples = [
-            StageSamples(by_wave, levels, options.warm_up_s) for by_wave in measured_samples(catalogue)
-        ]
+        self._samples = [StageSamples(by_wave, levels, options.warm_up_s) for by_wave in measured_samples(catalogue)]
 
     def duration_s(self, stage: Stage, wave: int, executors: int) -> float:
         """Of the next task of `stage` to start, while its job has so many executors at home."""

@@ -71,9 +71,7 @@ class Stage:
     finished: int = 0
     starts: int = 0  # of tasks, those lost later included
     executors: list[Executor] = field(default_factory=list, repr=False)  # running a task of this stage
-    commitments: list[Commitment] = field(
-        default_factory=list, repr=False
-    )  # held by this stage, oldest first
+    commitments: list[Commitment] = field(default_factory=list, repr=False)  # held by this stage, oldest first
     reservations: int = 0  # of tasks of this stage
     saturated_at_last_look: bool = False
     offered: int = NEVER
@@ -159,9 +157,7 @@ def _add_stages(job: Job, workload: DagWorkload, first_number: int) -> None:
     for position, row in enumerate(range(catalogue.stage_ptr[dag], catalogue.stage_ptr[dag + 1])):
         tasks, mean_s = int(catalogue.num_tasks[row]), float(catalogue.stage_mean_s[row])
         cpu, memory = float(catalogue.cpu[row]), float(catalogue.memory[row])
-        stage = Stage(
-            job, position, first_number + position, row, tasks, cpu, memory, mean_s, not_started=tasks
-        )
+        stage = Stage(job, position, first_number + position, row, tasks, cpu, memory, mean_s, not_started=tasks)
         job.stages.append(stage)
         job.work_s += tasks * mean_s
     for edge in range(catalogue.edge_ptr[dag], catalogue.edge_ptr[dag + 1]):

@@ -10,9 +10,7 @@ from dovetail.core.dag import Bools, DagView, Floats, Ints
 from dovetail.testing.dag_reference_state import Job, Round, Stage
 
 
-def build_view(
-    time_s: float, jobs: Sequence[Job], round_: Round, held: dict[Job, int], valid: set[Stage]
-) -> DagView:
+def build_view(time_s: float, jobs: Sequence[Job], round_: Round, held: dict[Job, int], valid: set[Stage]) -> DagView:
     """The view of a round: `jobs` are those in the system, `valid` are the stages that may be chosen."""
     stages = [stage for job in jobs for stage in job.stages]
     job_index = {job: index for index, job in enumerate(jobs)}

@@ -80,15 +80,9 @@ def make_view(
         parents = [first + parent for parent in stage.parents]
         ready[v] = all(left[parent] == 0 for parent in parents)
         fits = any(
-            n and c.cpu >= stage.cpu and c.memory >= stage.memory
-            for n, c in zip(by_class, classes, strict=True)
+            n and c.cpu >= stage.cpu and c.memory >= stage.memory for n, c in zip(by_class, classes, strict=True)
         )
-        valid[v] = (
-            fits
-            and not stage.chosen
-            and unclaimed[v] > 0
-            and all(unclaimed[parent] == 0 for parent in parents)
-        )
+        valid[v] = fits and not stage.chosen and unclaimed[v] > 0 and all(unclaimed[parent] == 0 for parent in parents)
     for parent, child in sorted(edges, reverse=True):  # parents come earlier, so children are done first
         path[parent] = max(path[parent], stages[parent].mean_s + path[child])
     work = [sum(stage.tasks * stage.mean_s for stage in job.stages) for job in jobs]
@@ -218,9 +212,7 @@ def _progress(rng: np.random.Generator, whole: int) -> int:
     return (0, whole, int(rng.integers(0, whole + 1)))[int(rng.integers(3))]
 
 
-FOUR_SIZES = tuple(
-    ExecutorClass(count, 1.0, memory) for count, memory in ((5, 0.25), (4, 0.5), (3, 0.75), (8, 1.0))
-)
+FOUR_SIZES = tuple(ExecutorClass(count, 1.0, memory) for count, memory in ((5, 0.25), (4, 0.5), (3, 0.75), (8, 1.0)))
 
 
 def dag_views(classes: Sequence[ExecutorClass] = ANY_SIZE) -> SearchStrategy[DagView]:
@@ -228,9 +220,7 @@ def dag_views(classes: Sequence[ExecutorClass] = ANY_SIZE) -> SearchStrategy[Dag
     from hypothesis import strategies as st  # a tool of the tests: not part of the default install
 
     def build(seed: int, jobs: int, stages: int, coarse: bool) -> DagView:
-        return random_view(
-            np.random.default_rng(seed), classes, max_jobs=jobs, max_stages=stages, coarse=coarse
-        )
+        return random_view(np.random.default_rng(seed), classes, max_jobs=jobs, max_stages=stages, coarse=coarse)
 
     return st.builds(build, st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(1, 12), st.booleans())
 

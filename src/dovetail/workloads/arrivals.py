@@ -35,18 +35,14 @@ class Arrivals:
                 raise ConfigError(f"arrivals: {self.kind} takes neither an interval nor a load; poisson does")
             return
         if (self.interval_s is None) == (self.load is None):
-            raise ConfigError(
-                "arrivals: poisson needs either a mean interval in seconds or a load, and not both"
-            )
+            raise ConfigError("arrivals: poisson needs either a mean interval in seconds or a load, and not both")
         if self.interval_s is not None and not (math.isfinite(self.interval_s) and self.interval_s > 0):
             raise ConfigError(f"arrivals: the mean interval must be above 0 seconds, not {self.interval_s:g}")
         if self.load is not None:
             if not (math.isfinite(self.load) and self.load > 0):
                 raise ConfigError(f"arrivals: the load must be above 0 (0.85 = 85 % busy), not {self.load:g}")
             if self.executors is None or self.executors < 1:
-                raise ConfigError(
-                    "arrivals: a load needs the number of executors it is a share of (at least 1)"
-                )
+                raise ConfigError("arrivals: a load needs the number of executors it is a share of (at least 1)")
 
     def mean_interval_s(self, mean_work_s: float) -> float:
         """Mean gap between two jobs that carry this much work each, in seconds; poisson only."""
@@ -77,8 +73,6 @@ class Deadlines:
 
     def __post_init__(self) -> None:
         if not (0 < self.low <= self.high < math.inf):
-            raise ConfigError(
-                f"deadlines: factors must be 0 < low <= high, not {self.low:g} .. {self.high:g}"
-            )
+            raise ConfigError(f"deadlines: factors must be 0 < low <= high, not {self.low:g} .. {self.high:g}")
         if self.executors < 1:
             raise ConfigError(f"deadlines: the number of executors must be at least 1, not {self.executors}")

@@ -40,9 +40,7 @@ def _column_faults(file: str, table: pa.Table) -> Iterator[Fault]:
     for column in TABLES[file]:
         values = table[column.name]
         if not column.nullable:
-            yield from _each(
-                file, column.name, np.asarray(pc.is_null(values)), "missing", "a value in every row"
-            )
+            yield from _each(file, column.name, np.asarray(pc.is_null(values)), "missing", "a value in every row")
         if column.kind == "text":
             blank = np.asarray(pc.fill_null(pc.equal(values, ""), False))
             yield from _each(file, column.name, blank, "empty name", "at least one character")
@@ -96,9 +94,7 @@ def _job_faults(jobs: pa.Table) -> Iterator[Fault]:
     earlier = np.r_[False, np.diff(arrival) < 0]
     yield from _each(JOBS, "arrival_s", earlier, "earlier than the job before", "jobs in order of arrival")
     yield from _each(JOBS, "weight", weight <= 0, "weight not above 0", "above 0 (1 = usual)")
-    yield from _each(
-        JOBS, "deadline_s", due < arrival, "due before it arrives", "absolute seconds, or null for none"
-    )
+    yield from _each(JOBS, "deadline_s", due < arrival, "due before it arrives", "absolute seconds, or null for none")
     yield from _duplicates(JOBS, "job", (jobs["job"],))
 
 
@@ -144,9 +140,7 @@ def _cycle_faults(stages: pa.Table, edges: pa.Table, parent: Ints, child: Ints) 
         names = [stages["stage"][int(s)].as_py() for s in (*cycle, cycle[0])]
         dag = edges["dag"][int(rest[edge])].as_py()
         problem = f"cycle in dag {dag}: {' -> '.join(map(str, names))}"
-        yield Fault(
-            EDGES, int(rest[edge]), "child", problem, "stages that do not wait for each other in a circle"
-        )
+        yield Fault(EDGES, int(rest[edge]), "child", problem, "stages that do not wait for each other in a circle")
 
 
 def _duplicates(file: str, field: str, key: tuple[pa.ChunkedArray, ...]) -> Iterator[Fault]:

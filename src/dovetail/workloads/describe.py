@@ -117,8 +117,7 @@ def _waves(catalogue: DagCatalogue) -> dict[str, Any]:
         here = catalogue.duration_wave == code
         levels = np.unique(catalogue.duration_executors[here])
         result[wave] = {
-            str(level): float(np.median(mean[here & (catalogue.duration_executors == level)]))
-            for level in levels
+            str(level): float(np.median(mean[here & (catalogue.duration_executors == level)])) for level in levels
         }
     return result
 

@@ -185,9 +185,7 @@ def _typical_dag(ax: Axes, catalogue: DagCatalogue) -> None:
         away = 4 + np.sqrt(size[stage]) / 2  # below and above in turn, so that neighbours do not collide
         shift = (0, -away - 6) if level[stage] % 2 == 0 else (0, away)
         text = f"{one.stage_name[stage]} ×{one.num_tasks[stage]}"
-        ax.annotate(
-            text, (level[stage], -height[stage]), shift, textcoords="offset points", ha="center", fontsize=7
-        )
+        ax.annotate(text, (level[stage], -height[stage]), shift, textcoords="offset points", ha="center", fontsize=7)
     bar = ax.figure.colorbar(points, ax=ax, pad=0.01)
     bar.set_label("mean task, s")
     bar.outline.set_visible(False)

@@ -87,9 +87,7 @@ class DagSource:
         job = rng.integers(self.recorded.num_jobs, size=num_jobs)
         return self.recorded.job_dag[job], self.recorded.weight[job]
 
-    def _window(
-        self, num_jobs: int, rng: np.random.Generator
-    ) -> tuple[tuple[str, ...], Ints, Floats, Floats, Floats]:
+    def _window(self, num_jobs: int, rng: np.random.Generator) -> tuple[tuple[str, ...], Ints, Floats, Floats, Floats]:
         record = self.recorded
         if record is None:
             raise DovetailError(

@@ -48,9 +48,7 @@ def require_target(path: Path, *, force: bool) -> None:
     if not force:
         raise DovetailError(f"{path} exists; choose another directory, or --force to replace it")
     if not path.is_dir() or (any(path.iterdir()) and not (path / MANIFEST).is_file()):
-        raise DovetailError(
-            f"{path} is not a workload directory (it has no {MANIFEST}), so it is not replaced"
-        )
+        raise DovetailError(f"{path} is not a workload directory (it has no {MANIFEST}), so it is not replaced")
 
 
 def _write_beside(name: str, tables: Tables, provenance: dict[str, Any], path: Path) -> dict[str, Any]:

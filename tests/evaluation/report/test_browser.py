@@ -13,9 +13,7 @@ from dovetail.evaluation.report import render_page
 from dovetail.records import read_records
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="install chromium to test the report's script in a browser"
-)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="install chromium to test the report's script in a browser")
 
 # Without a screen, a browser calls nobody back for the next frame.
 FRAMES = "<script>window.requestAnimationFrame = (draw) => setTimeout(draw, 5);</script>"
@@ -98,9 +96,7 @@ def test_the_script_works(shared_records: Path, tmp_path: Path) -> None:
     start, wheel, drag = ([float(part) for part in seen[key].split()] for key in ("start", "wheel", "drag"))
     assert start[0] == 0 and start[3] == 12, "all executors are shown"
     assert wheel[0] == pytest.approx(0, abs=0.01) and wheel[1] < start[1] / 2, "zoomed at the left edge"
-    assert drag[0] > 0 and drag[1] - drag[0] == pytest.approx(wheel[1] - wheel[0], rel=0.01), (
-        "moved, same zoom"
-    )
+    assert drag[0] > 0 and drag[1] - drag[0] == pytest.approx(wheel[1] - wheel[0], rel=0.01), "moved, same zoom"
     assert seen["fit"] == seen["zero"] == seen["start"]
     assert float(seen["plus"].split()[1]) < start[1]
     tip = r"job \d+ \(j\d+\).* \| stage \d .* back to back on executor \d+ \| [\d.]+ s → [\d.]+ s"

@@ -206,8 +206,6 @@ def test_curves_are_thinned() -> None:
     assert len(count.x) <= MAX_POINTS and count.y[-1] == 0.0
 
 
-@pytest.mark.parametrize(
-    ("high", "ticks"), [(10.0, [0, 2, 4, 6, 8, 10]), (0.0, [0, 1]), (347.0, [0, 100, 200, 300])]
-)
+@pytest.mark.parametrize(("high", "ticks"), [(10.0, [0, 2, 4, 6, 8, 10]), (0.0, [0, 1]), (347.0, [0, 100, 200, 300])])
 def test_axis_ticks(high: float, ticks: list[float]) -> None:
     assert list(nice_axis(high).ticks) == ticks

@@ -159,9 +159,7 @@ def test_arrays_and_numbers_inside_objects_are_read(tmp_path):
 @pytest.mark.parametrize("protocol", range(5))
 def test_every_protocol_is_read(tmp_path, protocol):
     value = np.array({0: [1, 2], "a": np.arange(2.0)}, dtype=object)
-    if (
-        protocol < 3
-    ):  # then Python 3 writes bytes as a call of codecs.encode; only Python 2 wrote them plainly
+    if protocol < 3:  # then Python 3 writes bytes as a call of codecs.encode; only Python 2 wrote them plainly
         value = np.array({0: [1, 2]}, dtype=object)
         value = value.item()
     read = read_npy(save_pickle(tmp_path / "a.npy", pickle.dumps(value, protocol)))

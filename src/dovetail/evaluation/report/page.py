@@ -207,9 +207,7 @@ def _palette_css(count: int) -> str:
     dashes = "".join(f".s{i}{{--dash:{dash or 'none'}}}" for i, (_, _, dash) in enumerate(places))
     light = "".join(f".s{i}{{--c:{colour}}}" for i, (colour, _, _) in enumerate(places))
     dark = "".join(f":root[data-theme=dark] .s{i}{{--c:{colour}}}" for i, (_, colour, _) in enumerate(places))
-    auto = "".join(
-        f":root:not([data-theme=light]) .s{i}{{--c:{colour}}}" for i, (_, colour, _) in enumerate(places)
-    )
+    auto = "".join(f":root:not([data-theme=light]) .s{i}{{--c:{colour}}}" for i, (_, colour, _) in enumerate(places))
     return f"{dashes}{light}{dark}@media (prefers-color-scheme:dark){{{auto}}}"
 
 

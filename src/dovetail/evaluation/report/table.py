@@ -43,9 +43,7 @@ def table_html(comparison: Comparison) -> str:
         unit = f",\N{NO-BREAK SPACE}{metric.unit}" if metric.unit == "s" else ""
         heads.append(_head(f"{metric.title}{unit}", f"{metric.meaning}; mean over the seeds", "number"))
         if name == "avg_jct_s":
-            heads.append(
-                _head("vs best heuristic", "paired difference of average JCT, 95 % interval", "number")
-            )
+            heads.append(_head("vs best heuristic", "paired difference of average JCT, 95 % interval", "number"))
     if has_times:
         heads.append(_head("per decision", "mean time the scheduler takes for one decision", "number"))
     body = []
@@ -91,9 +89,7 @@ def _metric_cell(comparison: Comparison, row: ComparedRow, name: str, best: floa
     if name != "avg_jct_s":
         return Cell(value, interval.mean)
     spread = f'<span class="ci">{bounds(interval, name)}</span>' if interval.known else ""
-    return Cell(
-        f'<span class="value">{value}</span>{spread}{_glyph(comparison, interval)}', interval.mean, "jct"
-    )
+    return Cell(f'<span class="value">{value}</span>{spread}{_glyph(comparison, interval)}', interval.mean, "jct")
 
 
 def _difference_cell(comparison: Comparison, row: ComparedRow) -> Cell:

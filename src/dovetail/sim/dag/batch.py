@@ -190,11 +190,7 @@ class DagBatch:
     def _set_address(self, w: int, address: Any) -> None:
         if self._at is None:
             plain = isinstance(address, np.ndarray)
-            self._at = (
-                np.zeros((self.num_worlds, len(address)), dtype=np.int64)
-                if plain
-                else [None] * self.num_worlds
-            )
+            self._at = np.zeros((self.num_worlds, len(address)), dtype=np.int64) if plain else [None] * self.num_worlds
         self._at[w] = address
 
     def _each_share(self, kernel: Any, *arguments: Any) -> None:
@@ -242,18 +238,14 @@ class DagBatch:
                 f"refused (code {why}); choose a stage with stage_valid and a limit above job_executors"
             )
         if status != FINISHED:
-            raise StalledWorld(
-                f"world {w}, at {self._now[w]:.3f} s: nothing runs and the decision was to decline"
-            )
+            raise StalledWorld(f"world {w}, at {self._now[w]:.3f} s: nothing runs and the decision was to decline")
         return Finished(w, episode, DagResult.of(episode.workload, memory.one, memory.records))
 
     def _make_buffers(self, jobs: int, stages: int, edges: int) -> None:
         classes = len(self._table.class_order)
         self._buffers = allocate_buffers(jobs, stages, edges, classes, self.num_worlds)
         self._columns = view_columns(self._buffers)
-        self._shared_memory = DagMemory(
-            allocate_world(self._table, 1, 1), allocate_records(0, 0), self._buffers
-        )
+        self._shared_memory = DagMemory(allocate_world(self._table, 1, 1), allocate_records(0, 0), self._buffers)
         self._shared = addresses(self._shared_memory)
 
     def _look(self) -> DagBatchView:
@@ -266,9 +258,7 @@ class DagBatch:
             self._buffers.edge_ints.shape[1],
         )
         if jobs > room[0] or stages > room[1] or edges > room[2]:
-            self._make_buffers(
-                *(max(2 * need, have) for need, have in zip((jobs, stages, edges), room, strict=True))
-            )
+            self._make_buffers(*(max(2 * need, have) for need, have in zip((jobs, stages, edges), room, strict=True)))
         self._each_share(observe_worlds, self._shared, self._counts, self._places, self._status)
         return DagBatchView(
             columns=self._columns,

@@ -85,9 +85,7 @@ def gift(view: DagView, candidate: DagDecision) -> Ints:
     """(stage, executors to give, class): limits mean something else where promised executors are placed anew."""
     stage, limit, kind, _ = candidate
     if not 0 <= stage < len(view.stage_id) or not view.stage_valid[stage]:
-        raise InvalidDecision(
-            f"looking ahead: stage {stage} of {candidate} may not be chosen; see stage_valid"
-        )
+        raise InvalidDecision(f"looking ahead: stage {stage} of {candidate} may not be chosen; see stage_valid")
     more = limit - int(view.job_executors[view.stage_job[stage]])
     if more < 1:
         raise InvalidDecision(f"looking ahead: the limit of {candidate} is not above what the job holds")
@@ -117,9 +115,7 @@ def view_table(view: DagView, options: DagOptions) -> DagTable:
         view.stage_memory[:, None] <= [kind.memory for kind in kinds]
     )
     slots = allocate(stages * 3, layout.SLOT)
-    slots["start"] = np.stack(
-        [np.arange(stages) + stages, np.arange(stages), np.arange(stages)], axis=1
-    ).ravel()
+    slots["start"] = np.stack([np.arange(stages) + stages, np.arange(stages), np.arange(stages)], axis=1).ravel()
     slots["count"] = 1
     return DagTable(
         settings=plain_settings(options),

@@ -98,9 +98,7 @@ def view_arrays(columns: DagView, jobs: int, stages: int, edges: int) -> tuple[n
 
 
 def allocate_records(tasks: int, decisions: int) -> DagRecords:
-    return DagRecords(
-        tasks=allocate(tasks, layout.TASK_RECORD), decisions=allocate(decisions, layout.DECISION_RECORD)
-    )
+    return DagRecords(tasks=allocate(tasks, layout.TASK_RECORD), decisions=allocate(decisions, layout.DECISION_RECORD))
 
 
 def grow_records(records: DagRecords) -> DagRecords:

@@ -49,14 +49,10 @@ class DagOptions:
             if not value >= low:
                 raise ConfigError(f"{name} is {value}; expected {what}")
         if not 0.0 <= self.straggler_probability <= 1.0:
-            raise ConfigError(
-                f"straggler_probability is {self.straggler_probability}; expected a share from 0 to 1"
-            )
+            raise ConfigError(f"straggler_probability is {self.straggler_probability}; expected a share from 0 to 1")
         for number, kind in enumerate(self.classes):
             if kind.count < 1 or kind.cpu <= 0 or kind.memory <= 0:
-                raise ConfigError(
-                    f"executor class {number} is {kind}; expected count >= 1, cpu > 0, memory > 0"
-                )
+                raise ConfigError(f"executor class {number} is {kind}; expected count >= 1, cpu > 0, memory > 0")
 
     def executor_classes(self) -> tuple[ExecutorClass, ...]:
         """The classes in force: the given ones, or a single class that fits everything."""

@@ -12,9 +12,7 @@ from dovetail.sim.dag.world import DagWorld
 DagScheduler = Scheduler[DagInfo, DagView, DagDecision]
 
 
-def run(
-    world: DagWorld, scheduler: DagScheduler, rng: np.random.Generator, *, compiled: bool = True
-) -> DagResult:
+def run(world: DagWorld, scheduler: DagScheduler, rng: np.random.Generator, *, compiled: bool = True) -> DagResult:
     """Run to the end: compiled if the scheduler offers a kernel (and `compiled` is not switched off)."""
     scheduler.reset(world.info, rng)
     kernel = scheduler.kernel() if compiled and isinstance(scheduler, HasKernel) else None

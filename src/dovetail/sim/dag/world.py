@@ -118,9 +118,7 @@ class DagWorld:
     def apply(self, decisions: Sequence[DagDecision]) -> None:
         """Carry out decisions on the last view, and run on to the next; an empty sequence declines."""
         if self._status != DECISION:
-            raise InvalidDecision(
-                "there is nothing to decide: call advance() first, and stop when it returns None"
-            )
+            raise InvalidDecision("there is nothing to decide: call advance() first, and stop when it returns None")
         if not decisions:
             self._step(decline=True)
             return

@@ -17,7 +17,7 @@ from dovetail.sim.kernels.dag_state import (
     STAGE_JOB,
     STAGES,
 )
-from dovetail.sim.kernels.jit import kernel
+from dovetail.sim.kernels.jit import entry, kernel
 
 NO_STAGE = -1  # in place of a stage: decline
 
@@ -69,7 +69,7 @@ def decide(D, R, B, first_job, first_stage, stage, limit, kind, reason):
     return apply(D, R, job, B.stage_ints[STAGE_ID, i], limit, kind, reason)
 
 
-@kernel
+@entry
 def step_worlds(at, first, last, shared, decisions, counts, places, status, costs, now, fresh):
     """Worlds first..last: carry out their decisions (but not where `fresh`), run on, and measure their views.
 
@@ -108,7 +108,7 @@ def step_worlds(at, first, last, shared, decisions, counts, places, status, cost
         now[w] = m.one.world[0].now
 
 
-@kernel
+@entry
 def observe_worlds(at, first, last, shared, counts, places, status):
     """Write the views of worlds first..last into the common buffers, each at its place."""
     common = opened(shared)

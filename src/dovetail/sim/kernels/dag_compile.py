@@ -58,9 +58,7 @@ def episode_loop() -> Any:
     if numba.config.DISABLE_JIT:
         return enter_run
     ints = types.int64[::1]
-    signature = types.int64(
-        types.FunctionType(kernel_signature()), types.float64[::1], ints, ints, ints, ints
-    )
+    signature = types.int64(types.FunctionType(kernel_signature()), types.float64[::1], ints, ints, ints, ints)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         return njit(signature, **OPTIONS)(enter_run.py_func)

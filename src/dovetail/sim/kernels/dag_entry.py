@@ -38,7 +38,7 @@ from dovetail.sim.kernels.dag_state import (
     DagOne,
     DagRecords,
 )
-from dovetail.sim.kernels.jit import kernel
+from dovetail.sim.kernels.jit import entry, kernel
 
 JOB_INTS = layout.JOB_INTS
 JOB_FLOATS = layout.JOB_FLOATS
@@ -127,44 +127,42 @@ else:
         return DagMemory(one, records, buffers)
 
 
-@kernel
-def enter_reset(
-    a, executor_class, job_dag, arrival_s, weight, deadline_s, duration_key, failure_key, horizon_s
-):
+@entry
+def enter_reset(a, executor_class, job_dag, arrival_s, weight, deadline_s, duration_key, failure_key, horizon_s):
     m = opened(a)
     reset(m.one, executor_class, job_dag, arrival_s, weight, deadline_s, duration_key, failure_key, horizon_s)
 
 
-@kernel
+@entry
 def enter_step(a, decline, counts):
     m = opened(a)
     return step(m.one, m.records, m.buffers, decline, counts)
 
 
-@kernel
+@entry
 def enter_apply(a, counts, stage, limit, kind, reason):
     m = opened(a)
     return apply_at(m.one, m.records, m.buffers, counts, stage, limit, kind, reason)
 
 
-@kernel
+@entry
 def enter_decide(a, counts, stage, limit, kind, reason):
     m = opened(a)
     return decide_and_step(m.one, m.records, m.buffers, counts, stage, limit, kind, reason)
 
 
-@kernel
+@entry
 def enter_held(a, job):
     return held(opened(a).one, job)
 
 
-@kernel
+@entry
 def enter_run(function, params, memory, out, a, counts):
     m = opened(a)
     return run_compiled(function, params, memory, out, m.one, m.records, m.buffers, counts)
 
 
-@kernel
+@entry
 def enter_observe(a, lean, counts):
     m = opened(a)
     observe(m.one, m.buffers, 0, 0, 0, 0, 0, lean, counts)

@@ -164,9 +164,7 @@ def stage_runs_dry(D, e, s):
             set_free(D, e, -1, False)
     elif unlocked:
         set_free(D, e, j, False)
-    elif D.stages[s].offered == world.version or (
-        D.settings[0].idle_until_arrival and D.stages[s].offered != -1
-    ):
+    elif D.stages[s].offered == world.version or (D.settings[0].idle_until_arrival and D.stages[s].offered != -1):
         decline(D, e)
     else:
         open_stage_round(D, s, e, j)

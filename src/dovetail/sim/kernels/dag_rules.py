@@ -478,12 +478,13 @@ def open_stage_round(D, s, e, job):
 
 @kernel
 def has_undry_stage(D, j):
-    base = D.jobs[j].first_stage
+    first = D.jobs[j].first_stage
     dag = D.jobs[j].dag
-    for v in range(base, base + D.dags[dag + 1].stage_ptr - D.dags[dag].stage_ptr):
-        if D.stages[v].unstarted > 0:
-            return True
-    return False
+    stages = D.dags[dag + 1].stage_ptr - D.dags[dag].stage_ptr
+    unstarted = 0
+    for v in range(first, first + stages):
+        unstarted += D.stages[v].unstarted
+    return unstarted > 0
 
 
 @kernel

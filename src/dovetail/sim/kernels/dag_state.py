@@ -57,8 +57,9 @@ WORLD = _layout(
 """Scalars of a world.
 
 version: counts changes that matter to idle executors; checked: the version at which no free group needed a round.
-event_job: of the event just handled.  round_source: group (job + 1) or stage; round_executor: the free one of a stage's round, -1 once
-given away; round_left: executors on offer.  at_work: executors outside the common pool and not away.
+event_job: of the event just handled.  round_source: group (job + 1) or stage; round_executor: the free one of a
+stage's round, -1 once given away; round_left: executors on offer.  at_work: executors outside the common pool and not
+away.
 """
 JOB = _layout(
     "dag first_stage stages_left unsaturated home incoming outgoing next prev",
@@ -70,7 +71,7 @@ STAGE = _layout(
     "job row unstarted left running reserved parents_left parents_unsaturated chosen_round offered starts commit_head "
     "commit_tail"
 )
-"""chosen_round: the round in which it was last chosen; offered: version at which its executors were last offered; starts: tasks begun."""
+"""chosen_round: the last in which it was chosen; offered: version at which its executors were; starts: tasks begun."""
 EXECUTOR = _layout("state home stage last_stage wave kind next failures", "start_s failure_s")
 """stage: works on, moves to, or parked for; last_stage: of its last task at this home, -1 = fresh; kind: its class."""
 COMMITMENT = _layout("target kind count next")
@@ -78,14 +79,10 @@ EVENT = _layout("key", "time")
 GROUP = _layout(
     "total offered"
 )  # free executors with one home, by home + 1; version when last offered, -1 = not offered
-QUEUE = _layout(
-    "free_head free_tail free_count park_head park_tail"
-)  # idle executors, by (home + 1) * classes + class
+QUEUE = _layout("free_head free_tail free_count park_head park_tail")  # idle executors, by (home + 1) * classes + class
 
 TASK_RECORD = _layout("executor job stage wave lost", "start_s end_s")
-DECISION_RECORD = _layout(
-    "source_job source_stage on_offer job stage limit given executor_class reason", "time_s"
-)
+DECISION_RECORD = _layout("source_job source_stage on_offer job stage limit given executor_class reason", "time_s")
 
 
 def allocate(shape: int | tuple[int, ...], layout: np.dtype[np.void]) -> Records:

@@ -146,9 +146,7 @@ def _catalogue(
     num_stages = sum(stages for stages, _ in graphs)
     edge = np.array([pair for _, edges in graphs for pair in edges], dtype=np.int64).reshape(-1, 2)
     tasks = seeds.child("tasks").generator()
-    num_tasks = np.floor(_log_uniform(tasks, (shape.tasks[0], shape.tasks[1] + 1), num_stages)).astype(
-        np.int64
-    )
+    num_tasks = np.floor(_log_uniform(tasks, (shape.tasks[0], shape.tasks[1] + 1), num_stages)).astype(np.int64)
     num_tasks = np.minimum(num_tasks, shape.tasks[1])
     times = _times(shape, num_stages, tasks)
     samples = draw_samples(times, num_tasks, shape.samples, seeds.child("durations").generator())

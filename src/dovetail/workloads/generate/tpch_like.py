@@ -52,9 +52,7 @@ def generate(params: TpchLike) -> DagCatalogue:
     repeat = len(params.sizes_gb)
     return DagCatalogue(
         name="tpch-like",
-        dag_name=tuple(
-            f"tpch-like-{gb:g}g-q{q + 1}" for gb in params.sizes_gb for q in range(params.queries)
-        ),
+        dag_name=tuple(f"tpch-like-{gb:g}g-q{q + 1}" for gb in params.sizes_gb for q in range(params.queries)),
         stage_ptr=pointer(np.tile(np.diff(plans.stage_ptr), repeat)),
         stage_name=plans.stage_name * repeat,
         num_tasks=num_tasks,
@@ -88,9 +86,7 @@ def _stage_times(plans: Plans, size_gb: Floats, tasks: Ints, rng: np.random.Gene
         return median * np.exp(sigma * normal(rng, plans.volume.shape))
 
     scan, shuffle = plans.kind == SCAN, plans.kind == SHUFFLE
-    block = np.minimum(
-        plans.volume * size_gb / tasks, 1.0
-    )  # share of a full block that a task of a scan reads
+    block = np.minimum(plans.volume * size_gb / tasks, 1.0)  # share of a full block that a task of a scan reads
     scan_s = 0.04 + around(1.9, 0.14) * block
     shuffle_s = around(0.017, 0.6) + around(2.4, 0.25) * plans.volume * size_gb / SHUFFLE_TASKS
     result_s = np.broadcast_to(around(0.026, 0.3), scan_s.shape)
@@ -106,9 +102,7 @@ def _stage_times(plans: Plans, size_gb: Floats, tasks: Ints, rng: np.random.Gene
     spread = np.where(
         scan[:, None], (0.08, 0.1, 0.1), np.where(shuffle[:, None], (0.15, 0.17, 0.27), (0.1, 0.12, 0.15))
     )
-    stragglers = np.where(
-        scan[:, None], (0.01, 0.02, 0.012), np.where(shuffle[:, None], (0.0, 0.02, 0.05), 0.0)
-    )
+    stragglers = np.where(scan[:, None], (0.01, 0.02, 0.012), np.where(shuffle[:, None], (0.0, 0.02, 0.05), 0.0))
     return StageTimes(
         steady_s=np.where(scan, scan_s, np.where(shuffle, shuffle_s, result_s)).ravel(),
         inflation=np.tile(inflation, len(size_gb)),

@@ -85,9 +85,7 @@ def _cycle_faults(file: Path, rows: Rows, names: Dependencies) -> Iterator[Fault
         job = rows.job_name[rows.job[cycle[0]]]
         problem = f"cycle in job {job}: {' -> '.join(tasks)}"
         line = int(rows.line[names.child[edge]])
-        yield Fault(
-            str(file), line, "task_name", problem, "tasks that do not wait for each other in a circle"
-        )
+        yield Fault(str(file), line, "task_name", problem, "tasks that do not wait for each other in a circle")
 
 
 def _faulty_jobs(rows: Rows, faults: list[Fault]) -> Bools:
@@ -139,9 +137,7 @@ def _workload(rows: Rows, names: Dependencies, keep: Bools, options: Alibaba2018
     )
 
 
-def _edges(
-    rows: Rows, names: Dependencies, rank: Ints, stages: Ints, stage_ptr: Ints
-) -> tuple[Ints, Ints, Ints]:
+def _edges(rows: Rows, names: Dependencies, rank: Ints, stages: Ints, stage_ptr: Ints) -> tuple[Ints, Ints, Ints]:
     """Edges of the jobs that are kept, by job, in stage indices of the job."""
     edge_job = rank[rows.job[names.child]]
     order = np.argsort(edge_job, kind="stable")
@@ -153,9 +149,7 @@ def _edges(
     return edge_ptr, place[names.parent[order]] - first, place[names.child[order]] - first
 
 
-def _notes(
-    rows: Rows, names: Dependencies, faulty: Bools, num_faults: int, catalogue: DagCatalogue
-) -> Iterator[str]:
+def _notes(rows: Rows, names: Dependencies, faulty: Bools, num_faults: int, catalogue: DagCatalogue) -> Iterator[str]:
     if names.num_missing_parents:
         yield f"{names.num_missing_parents} dependencies on tasks that are not in the trace were ignored"
     if rows.unfinished.any():

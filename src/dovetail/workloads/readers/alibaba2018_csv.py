@@ -124,13 +124,9 @@ def _times(reading: _Reading, *, strict: bool) -> tuple[Floats, Floats, Bools]:
     open_end = reading.blank("start_time") | reading.blank("end_time") | reading.blank("instance_num")
     start_s = reading.number("start_time", least=0, unless=open_end)
     end_s = reading.number("end_time", least=0, unless=open_end)
-    unfinished = (
-        open_end | np.asarray(pc.not_equal(status, "Terminated")) | (end_s < start_s) | (start_s == 0)
-    )
+    unfinished = open_end | np.asarray(pc.not_equal(status, "Terminated")) | (end_s < start_s) | (start_s == 0)
     if strict:
-        reading.fault_where(
-            unfinished, "status", "task did not finish at a known time", "status Terminated, two times"
-        )
+        reading.fault_where(unfinished, "status", "task did not finish at a known time", "status Terminated, two times")
     return start_s, np.where(unfinished, 0.0, end_s - start_s), unfinished
 
 
@@ -152,9 +148,7 @@ def _read_table(file: Path) -> tuple[pa.Table, Ints, list[Fault]]:
     first = data[: data.find(b"\n")] if b"\n" in data else data
     columns = _LAYOUTS.get(first.count(b",") + 1)
     if columns is None:
-        expected = (
-            f"{len(SAMPLE)} (the hour sample) or {len(ORIGINAL)} (batch_task.csv), without a header line"
-        )
+        expected = f"{len(SAMPLE)} (the hour sample) or {len(ORIGINAL)} (batch_task.csv), without a header line"
         raise refuse(1, f"{first.count(b',') + 1} columns", expected)
     skipped: list[tuple[int, str]] = []
     table = csv.read_csv(

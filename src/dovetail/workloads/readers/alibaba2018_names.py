@@ -69,9 +69,7 @@ def read_names(file: Path, rows: Rows, *, strict: bool) -> Dependencies:
     if strict:
         lacking = np.zeros(code.size, dtype=np.bool_)
         lacking[child[missing]] = True
-        faults += _faults(
-            file, rows, lacking, "waits for a task that is not in the file", "tasks of the same job"
-        )
+        faults += _faults(file, rows, lacking, "waits for a task that is not in the file", "tasks of the same job")
     real = ~missing & ~itself
     return Dependencies(parent[real], child[real], int(missing.sum()), faults)
 

@@ -110,9 +110,7 @@ def _read_table(path: Path, file: str) -> tuple[pa.Table | None, list[Fault]]:
             table.validate(full=True)  # text that is not UTF-8 is found here
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
-        return None, [
-            Fault(file, None, None, f"truncated or not a Parquet file: {reason}", "a Parquet table")
-        ]
+        return None, [Fault(file, None, None, f"truncated or not a Parquet file: {reason}", "a Parquet table")]
     faults: list[Fault] = []
     columns = {}
     for column in TABLES[file]:
@@ -123,9 +121,7 @@ def _read_table(path: Path, file: str) -> tuple[pa.Table | None, list[Fault]]:
             continue
         values = table[column.name]
         if not _fits(values.type, column):
-            faults.append(
-                Fault(file, None, column.name, f"wrong column type {values.type}", _describe(column))
-            )
+            faults.append(Fault(file, None, column.name, f"wrong column type {values.type}", _describe(column)))
             continue
         try:
             columns[column.name] = values.cast(arrow_type(column))

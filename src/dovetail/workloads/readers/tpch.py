@@ -191,9 +191,7 @@ def true_first_wave(first: dict[int, list[float]], fresh: dict[int, list[float]]
 def _durations(values: Any) -> list[float] | None:
     if isinstance(values, np.ndarray):
         values = values.tolist()
-    if not isinstance(values, list) or not all(
-        type(v) in (int, float) and 0 <= v < float("inf") for v in values
-    ):
+    if not isinstance(values, list) or not all(type(v) in (int, float) and 0 <= v < float("inf") for v in values):
         return None
     return values
 
