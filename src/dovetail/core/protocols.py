@@ -37,5 +37,5 @@ class World(Protocol[ViewOut, DecisionIn]):
         ...
 
     def apply(self, decisions: Sequence[DecisionIn]) -> None:
-        """Carry out decisions on the view last returned, in order; `InvalidDecision` stops at the first that cannot be."""
+        """Carry out decisions on the last view, in order; `InvalidDecision` stops at the first that cannot be."""
         ...

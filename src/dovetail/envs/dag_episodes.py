@@ -30,9 +30,7 @@ class EpisodeStream:
         self._source = source
         self._tree = SeedTree(seed)
         self._count = 0
-        self.workload: DagWorkload | None = (
-            None  # if given, played every time, each with durations of its own
-        )
+        self.workload: DagWorkload | None = None  # if given, played every time, each with durations of its own
         self.horizon_s = setting.horizon_s
 
     def __next__(self) -> Episode:
@@ -43,8 +41,7 @@ class EpisodeStream:
             if self.workload is not None:
                 break
         raise ConfigError(
-            f"no job arrives before the horizon of {self.horizon_s:g} s; expected a horizon beyond the first "
-            "arrival"
+            f"no job arrives before the horizon of {self.horizon_s:g} s; expected a horizon beyond the first arrival"
         )
 
     def _draw(self) -> Episode:

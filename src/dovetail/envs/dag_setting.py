@@ -39,9 +39,7 @@ class DagSetting:
     objective: str | Objective = "average-jct"
     horizon_s: float = math.inf  # an episode is cut off then
     features: str = "decima-1"
-    max_stages: int | None = (
-        None  # room for stages in the action; None: all jobs of an episode, up to 1024 stages
-    )
+    max_stages: int | None = None  # room for stages in the action; None: all jobs of an episode, up to 1024 stages
     invalid: str = "penalise"  # what an invalid action gets: a penalty, or an error ("raise")
     penalty: float = 1.0  # subtracted from the reward, which is then 0 otherwise
 

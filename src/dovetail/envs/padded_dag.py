@@ -56,9 +56,7 @@ class PaddedDagEnv(gymnasium.Env[Rows, np.int64]):
         self._stages: Ints = np.empty(0, dtype=np.int64)  # in each filled slot
         self._mask: Bools = np.zeros(0, dtype=np.bool_)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Rows, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Rows, dict[str, Any]]:
         """As `DagEnv.reset`."""
         super().reset(seed=seed)
         observation, info = self.dag.reset(seed=seed, options=options)

@@ -45,9 +45,7 @@ class DagVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
 
-    def __init__(
-        self, num_envs: int = 1, threads: int = 1, render_mode: str | None = None, **setting: Any
-    ) -> None:
+    def __init__(self, num_envs: int = 1, threads: int = 1, render_mode: str | None = None, **setting: Any) -> None:
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.setting = _batchable(DagSetting.of(setting))

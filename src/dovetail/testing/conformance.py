@@ -46,7 +46,10 @@ def small_workloads(seed: int = 0) -> list[tuple[DagWorkload, DagOptions]]:
                 straggler_factor=4.0,
             ),
         ),
-        (joins.sequence(4, Arrivals(), seeds.child("classes")), DagOptions(classes=FOUR_CLASSES)),
+        (
+            open_source("tpch-like:memory=true").sequence(4, Arrivals(), seeds.child("classes")),
+            DagOptions(classes=FOUR_CLASSES),
+        ),
     ]
 
 

@@ -17,9 +17,7 @@ def test_the_smallest_job_below_its_cap_first() -> None:
 
 
 def test_a_job_above_its_cap_releases() -> None:
-    view = make_view(
-        [JobSketch([BIG], executors=3), JobSketch([SMALL], executors=30)], offered=5, source_job=1
-    )
+    view = make_view([JobSketch([BIG], executors=3), JobSketch([SMALL], executors=30)], offered=5, source_job=1)
     assert ask(FairSpill(), view) == DagDecision(0, 25, -1, Reason.BELOW_FAIR_SHARE)
 
 

@@ -8,9 +8,7 @@ from dovetail.testing.dag_views import JobSketch, StageSketch, ask, make_view
 def test_least_total_work_first_even_if_less_is_left_elsewhere() -> None:
     nearly_done = JobSketch([StageSketch(tasks=50, left=1)])  # 50 s in all, 1 s left
     small = JobSketch([StageSketch(tasks=10)])
-    assert ask(SjfCp(), make_view([nearly_done, small], offered=3)) == DagDecision(
-        1, 3, -1, Reason.SHORTEST_JOB
-    )
+    assert ask(SjfCp(), make_view([nearly_done, small], offered=3)) == DagDecision(1, 3, -1, Reason.SHORTEST_JOB)
 
 
 def test_executors_leave_for_a_shorter_job() -> None:

@@ -9,11 +9,7 @@ from dovetail.testing.dag_views import JobSketch, StageSketch, ask, info_for, ma
 
 
 def test_ancestors_are_found_whatever_the_order_of_the_edges() -> None:
-    chain = (
-        [StageSketch()]
-        + [StageSketch(parents=(v,)) for v in range(4)]
-        + [StageSketch(mean_s=9.0, parents=(4,))]
-    )
+    chain = [StageSketch()] + [StageSketch(parents=(v,)) for v in range(4)] + [StageSketch(mean_s=9.0, parents=(4,))]
     view = make_view([JobSketch(chain), JobSketch([StageSketch(mean_s=5.0), StageSketch(mean_s=1.0)])])
     expected = [True] * 6 + [True, False]
     stages = list(range(8))

@@ -21,8 +21,15 @@ class Oracle:
         self.cost = cost
         self.asked: list[Sequence[DagDecision]] = []
 
-    def costs(self, view: DagView, candidates: Sequence[DagDecision], kernel: DagKernel) -> Floats:
+    def costs(
+        self,
+        view: DagView,
+        candidates: Sequence[DagDecision],
+        kernel: DagKernel,
+        horizon_s: float = float("inf"),
+    ) -> Floats:
         assert kernel.params.size > 0
+        self.horizon_s = horizon_s
         self.asked.append(candidates)
         return np.array([self.cost(candidate) for candidate in candidates])
 
@@ -37,8 +44,14 @@ TWO_JOBS = make_view([JobSketch([StageSketch(tasks=90)]), JobSketch([StageSketch
 
 
 def test_the_cheapest_candidate_wins() -> None:
-    oracle = Oracle(lambda decision: 100.0 - (decision.stage == 0) - (decision.limit == 4))
+    oracle = Oracle(lambda decision: 100.0 - 10 * (decision.stage == 0) - 10 * (decision.limit == 4))
     assert rollout(oracle).decide(TWO_JOBS) == (DagDecision(0, 4, -1, Reason.LOOK_AHEAD),)
+
+
+def test_tries_end_at_the_horizon() -> None:
+    oracle = Oracle(lambda decision: 0.0)
+    rollout(oracle, horizon_s=30.0).decide(TWO_JOBS)
+    assert oracle.horizon_s == 30.0
 
 
 def test_the_base_is_kept_unless_another_is_better_by_the_margin() -> None:
@@ -46,9 +59,9 @@ def test_the_base_is_kept_unless_another_is_better_by_the_margin() -> None:
     assert base is not None
     agrees = (base._replace(reason=Reason.LOOK_AHEAD_AGREES),)
     assert rollout(Oracle(lambda decision: 7.0)).decide(TWO_JOBS) == agrees
-    nearly = Oracle(lambda decision: 100.0 - (decision.stage == 0))
-    assert rollout(nearly, margin=0.02).decide(TWO_JOBS) == agrees
-    assert rollout(nearly, margin=0.005).decide(TWO_JOBS) != agrees
+    nearly = Oracle(lambda decision: 100.0 - 4.0 * (decision.stage == 0))
+    assert rollout(nearly).decide(TWO_JOBS) == agrees
+    assert rollout(nearly, margin_s=3.0).decide(TWO_JOBS) != agrees
 
 
 def test_no_choice_no_look_ahead() -> None:
@@ -82,5 +95,7 @@ def test_it_has_no_kernel_and_checks_its_parameters() -> None:
     assert Rollout().kernel() is None
     with pytest.raises(ValueError, match="at least 1"):
         Rollout.Params(jobs=0)
-    with pytest.raises(ValueError, match="margin"):
-        Rollout.Params(margin=1.0)
+    with pytest.raises(ValueError, match="horizon_s"):
+        Rollout.Params(horizon_s=0.0)
+    with pytest.raises(ValueError, match="margin_s"):
+        Rollout.Params(margin_s=-1.0)

@@ -20,6 +20,4 @@ class CriticalPath(ListScheduler):
         """None."""
 
     def __init__(self, params: Params = Params()) -> None:
-        super().__init__(
-            ListRule(order=OrderRule(Order.NONE, ready_first=False), reason=Reason.LONGEST_CRITICAL_PATH)
-        )
+        super().__init__(ListRule(order=OrderRule(Order.NONE, ready_first=False), reason=Reason.LONGEST_CRITICAL_PATH))

@@ -32,13 +32,9 @@ class FairSpill(ListScheduler):
 
     @dataclass(frozen=True)
     class Params:
-        alpha: float = field(
-            default=0.0, metadata={"help": "cap in proportion to total work ** alpha; 0: equal"}
-        )
+        alpha: float = field(default=0.0, metadata={"help": "cap in proportion to total work ** alpha; 0: equal"})
         keep: bool = field(default=True, metadata={"help": "below its cap a job keeps its executors"})
-        ready_first: bool = field(
-            default=True, metadata={"help": "stages that can start before ones that wait"}
-        )
+        ready_first: bool = field(default=True, metadata={"help": "stages that can start before ones that wait"})
         total_work: bool = field(default=False, metadata={"help": "order by total work, not by work left"})
 
         def __post_init__(self) -> None:

@@ -52,9 +52,7 @@ class Graphene(ListScheduler):
         def __post_init__(self) -> None:
             check_alpha(self.alpha)
             if not self.long_threshold > 0.0:
-                raise ValueError(
-                    f"long_threshold is {self.long_threshold}; expected above 0 (above 1: no stage)"
-                )
+                raise ValueError(f"long_threshold is {self.long_threshold}; expected above 0 (above 1: no stage)")
             if not 0.0 <= self.fit_threshold <= 1.0:
                 raise ValueError(f"fit_threshold is {self.fit_threshold}; expected 0 (no stage) to 1 (all)")
 

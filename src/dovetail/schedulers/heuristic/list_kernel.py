@@ -74,9 +74,7 @@ def list_kernel(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
                 key = view.job_work_s[job]
             elif params[ORDER] == _BY_WORK_LEFT:
                 key = view.job_work_left_s[job]
-            skip = (
-                tier == NO_SHARE or tier > best_tier or (tier == best_tier and best >= 0 and key > best_key)
-            )
+            skip = tier == NO_SHARE or tier > best_tier or (tier == best_tier and best >= 0 and key > best_key)
             if by_trouble and not skip:
                 # mark the stages of this job that are troublesome, then those that lead to a marked one
                 first, end = view.job_stage_ptr[job], view.job_stage_ptr[job + 1]

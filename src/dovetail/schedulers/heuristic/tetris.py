@@ -40,9 +40,7 @@ class Tetris:
 
     @dataclass(frozen=True)
     class Params:
-        short_jobs: float = field(
-            default=1.0, metadata={"help": "weight of little work left against packing"}
-        )
+        short_jobs: float = field(default=1.0, metadata={"help": "weight of little work left against packing"})
 
         remote_penalty: float = field(
             default=0.1, metadata={"help": "part of the packing lost when executors must move to another job"}
@@ -103,9 +101,7 @@ class Tetris:
         epsilon = self.params.short_jobs * mean_packing / (sum_left / len(pairs)) if sum_left > 0.0 else 0.0
         ready = view.stage_ready[valid].tolist()
         path = view.stage_critical_path_s[valid].tolist()
-        i, c, _ = max(
-            pairs, key=lambda pair: (pair[2] - epsilon * left[jobs[pair[0]]], ready[pair[0]], path[pair[0]])
-        )
+        i, c, _ = max(pairs, key=lambda pair: (pair[2] - epsilon * left[jobs[pair[0]]], ready[pair[0]], path[pair[0]]))
         limit = int(view.job_executors[jobs[i]]) + offered[c]
         return (DagDecision(stages[i], limit, c, Reason.BEST_PACKING),)
 

@@ -6,7 +6,8 @@ executors on offer, half of them, or one.  Every candidate is completed by the b
 copy of the world's public state (`DagInfo.look_ahead`: mean durations, no coming arrivals), and the candidate
 with the fewest job-seconds still to be spent wins.  This is the rollout algorithm of Bertsekas, Tsitsiklis
 and Wu (1997): with a true model it is never worse than its base.  Here the model is an estimate, so another
-decision than the base's is taken only if better by `margin`.
+decision than the base's is taken only if it saves `margin_s`: how wrong the model is about one decision does
+not depend on how many jobs are waiting, so the margin is absolute.
 
 The budget is bounded: at most 1 + `max_candidates` runs per decision, none when there is no choice.
 """
@@ -35,14 +36,16 @@ class Rollout:
         horizon_s: float = field(
             default=float("inf"), metadata={"help": "how far each try goes; inf: until all jobs are done"}
         )
-        margin: float = field(default=0.005, metadata={"help": "part of the cost another decision must save"})
+        margin_s: float = field(default=5.0, metadata={"help": "job-seconds another decision must save"})
         base: FairSpill.Params = field(default_factory=FairSpill.Params)
 
         def __post_init__(self) -> None:
             if min(self.max_candidates, self.jobs, self.stages) < 1:
                 raise ValueError("max_candidates, jobs and stages must be at least 1")
-            if not 0.0 <= self.margin < 1.0:
-                raise ValueError(f"margin is {self.margin}; expected a part from 0 to below 1")
+            if not self.horizon_s > 0.0:
+                raise ValueError(f"horizon_s is {self.horizon_s}; expected more than 0 seconds")
+            if not self.margin_s >= 0.0:
+                raise ValueError(f"margin_s is {self.margin_s}; expected 0 or more job-seconds")
 
     def __init__(self, params: Params = Params()) -> None:
         self.params = params
@@ -71,7 +74,7 @@ class Rollout:
             return proposed
         costs = self._look_ahead.costs(view, candidates, self._base_kernel, self.params.horizon_s)
         best = int(np.argmin(costs))
-        if costs[best] < costs[0] * (1.0 - self.params.margin):
+        if costs[best] < costs[0] - self.params.margin_s:
             return (candidates[best]._replace(reason=Reason.LOOK_AHEAD),)
         return (candidates[0]._replace(reason=Reason.LOOK_AHEAD_AGREES),)
 

@@ -14,6 +14,7 @@ import numpy as np
 from dovetail.core.dag import Floats
 from dovetail.core.seeds import SeedTree
 from dovetail.workloads.dag import DagCatalogue, pointer
+from dovetail.workloads.demands import memory_demands
 from dovetail.workloads.generate.durations import LEVELS, StageTimes, draw_samples
 
 Graph = tuple[int, list[tuple[int, int]]]  # number of stages, edges
@@ -28,6 +29,7 @@ class TaskShape:
     inflation: tuple[float, float] = (1.1, 2.5)  # how many times longer a task takes with 100 executors
     spread: float = 0.2  # sigma of log duration within a stage
     warm_up_s: float = 1.0  # added to the first task of a job on an executor
+    memory: bool = False  # memory demands, for clusters with several classes of executor
     samples: int = 16  # duration samples per stage and executor count, about
 
     def __post_init__(self) -> None:
@@ -157,7 +159,7 @@ def _catalogue(
         stage_name=tuple(str(stage) for stages, _ in graphs for stage in range(stages)),
         num_tasks=num_tasks,
         cpu=np.ones(num_stages),
-        memory=np.zeros(num_stages),
+        memory=memory_demands(num_stages, seeds if shape.memory else None),
         edge_ptr=pointer(np.array([len(edges) for _, edges in graphs])),
         edge_parent=edge[:, 0].copy(),
         edge_child=edge[:, 1].copy(),

@@ -16,6 +16,7 @@ import numpy as np
 from dovetail.core.dag import Floats, Ints
 from dovetail.core.seeds import SeedTree
 from dovetail.workloads.dag import DagCatalogue, pointer
+from dovetail.workloads.demands import memory_demands
 from dovetail.workloads.generate.durations import LEVELS, StageTimes, draw_samples, normal
 from dovetail.workloads.generate.query_plans import SCAN, SHUFFLE, Plans, draw_plans
 
@@ -29,6 +30,7 @@ class TpchLike:
     queries: int = 22
     sizes_gb: tuple[float, ...] = (2, 5, 10, 20, 50, 100)
     samples: int = 48  # duration samples per stage and executor count, about
+    memory: bool = False  # memory demands, for clusters with several classes of executor
     seed: int = 326  # chosen for its closeness to the measurements, see docs/workloads.md
 
     def __post_init__(self) -> None:
@@ -57,7 +59,7 @@ def generate(params: TpchLike) -> DagCatalogue:
         stage_name=plans.stage_name * repeat,
         num_tasks=num_tasks,
         cpu=np.ones(num_tasks.size),
-        memory=np.zeros(num_tasks.size),
+        memory=memory_demands(num_tasks.size, seeds if params.memory else None),
         edge_ptr=pointer(np.tile(np.diff(plans.edge_ptr), repeat)),
         edge_parent=np.tile(plans.edge_parent, repeat),
         edge_child=np.tile(plans.edge_child, repeat),

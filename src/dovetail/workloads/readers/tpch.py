@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.dag import Floats, Ints
+from dovetail.core.dag import Ints
 from dovetail.core.errors import Fault, InvalidWorkload
 from dovetail.core.seeds import SeedTree
 from dovetail.workloads.build import CatalogueBuilder
+from dovetail.workloads.demands import memory_demands
 from dovetail.workloads.readers.imported import Imported
 from dovetail.workloads.readers.safe_npy import UnsafeFile, read_npy
 from dovetail.workloads.source import DagSource
@@ -69,18 +70,13 @@ def read_tpch(root: Path, *, memory_seed: int | None = None) -> Imported:
             _add_query(builder, reading, f"tpch-{size}g-q{query}", path, folder / f"adj_mat_{query}.npy")
     if reading.faults:
         raise InvalidWorkload(reading.faults)
-    catalogue = builder.build(memory=_memory(builder.num_stages, memory_seed))
+    seeds = None if memory_seed is None else SeedTree(memory_seed)
+    catalogue = builder.build(memory=memory_demands(builder.num_stages, seeds))
     return Imported(DagSource("tpch", catalogue), tuple(_notes(reading, [s for s, _ in sizes])))
 
 
 def _folders(root: Path) -> list[Path]:
     return [p for p in root.iterdir() if p.is_dir()] if root.is_dir() else []
-
-
-def _memory(num_stages: int, seed: int | None) -> Floats:
-    if seed is None:
-        return np.zeros(num_stages)
-    return 1.0 - SeedTree(seed).child("memory").generator().random(num_stages)
 
 
 def _notes(reading: _Reading, sizes: list[int]) -> list[str]:

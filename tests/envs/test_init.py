@@ -1,0 +1,68 @@
+"""Registration, and what is said when gymnasium is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import gymnasium
+import pytest
+
+import dovetail.envs
+from tests.envs.play import SMALL
+
+IDS = ("Dovetail/Dag-v0", "Dovetail/DagPadded-v0")
+
+
+def in_a_fresh_interpreter(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+
+def test_exported_names():
+    assert set(dovetail.envs.__all__) == {
+        "DagEnv",
+        "DagSetting",
+        "DagVectorEnv",
+        "PaddedDagEnv",
+        "register_envs",
+    }
+    for name in dovetail.envs.__all__:
+        assert getattr(dovetail.envs, name).__name__ == name
+        assert name in dir(dovetail.envs)
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = dovetail.envs.Nothing
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_environments_can_be_made_by_name(env_id):
+    env = gymnasium.make(env_id, **SMALL)
+    assert env.spec.id == env_id
+    env.reset(seed=0)
+    env.close()
+
+
+def test_registering_twice_is_silent():
+    dovetail.envs.register_envs()
+
+
+def test_the_module_can_be_named_with_the_id():
+    program = "import gymnasium; gymnasium.make('dovetail.envs:Dovetail/Dag-v0', jobs=2, executors=2).reset()"
+    result = in_a_fresh_interpreter(program)
+    assert result.returncode == 0, result.stderr
+
+
+def test_listing_the_environments_compiles_nothing():
+    program = (
+        "import sys, gymnasium, dovetail.envs\n"
+        "assert 'Dovetail/Dag-v0' in gymnasium.registry\n"
+        "assert 'numba' not in sys.modules and 'torch' not in sys.modules"
+    )
+    result = in_a_fresh_interpreter(program)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_missing_gymnasium_is_explained():
+    program = "import sys; sys.modules['gymnasium'] = None; import dovetail.envs"
+    result = in_a_fresh_interpreter(program)
+    assert "MissingExtra" in result.stderr
+    assert "pip install 'dovetail[envs]'" in result.stderr

@@ -1,0 +1,184 @@
+"""Node features and flat graphs: by hand, and the same for one view and for many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from dovetail.core.dag import DagView
+from dovetail.core.errors import UnknownName
+from dovetail.core.seeds import SeedTree
+from dovetail.features import FEATURE_SETS, feature_set, flatten
+from dovetail.sim.dag import DagOptions
+from dovetail.sim.dag.batch import DagBatch, DagBatchView, Episode
+from dovetail.testing.dag_views import JobSketch, StageSketch, make_view, random_view
+from dovetail.workloads import Arrivals, Deadlines, open_source
+
+TWO_JOBS = make_view(
+    [
+        JobSketch(
+            [
+                StageSketch(tasks=100, mean_s=2.0, left=60, running=20, unclaimed=30),
+                StageSketch(tasks=40, mean_s=5.0, parents=(0,)),
+            ],
+            executors=10,
+            arrival_s=30.0,
+            weight=3.0,
+            deadline_s=150.0,
+        ),
+        JobSketch([StageSketch(tasks=8, mean_s=50.0)], arrival_s=60.0),
+    ],
+    offered=4,
+    source_job=0,
+    time_s=100.0,
+)
+
+
+def test_published_versions_keep_their_columns():
+    """A model is stored with the name of its features.  Whatever changes them must be a new version."""
+    decima = ("tasks_left", "work_left", "job_executors", "source_executors", "local")
+    wide = (
+        *decima,
+        "unclaimed",
+        "mean_duration",
+        "critical_path",
+        "ready",
+        "job_work_left",
+        "job_unclaimed",
+        "job_age",
+        "job_weight",
+        "job_time_to_deadline",
+        "system_jobs",
+        "system_work_left",
+    )
+    names = {name: tuple(column.name for column in one.columns) for name, one in FEATURE_SETS.items()}
+    assert names == {"decima-1": decima, "wide-1": wide}
+
+
+def test_decima_by_hand():
+    nodes = feature_set("decima-1").write(flatten(TWO_JOBS))
+    # tasks not started / 200, times mean duration / 100 s, held / 20, on offer / 20, local +-2
+    expected = [
+        [40 / 200, 80 / 100, 10 / 20, 4 / 20, 2],
+        [40 / 200, 200 / 100, 10 / 20, 4 / 20, 2],
+        [8 / 200, 400 / 100, 0, 4 / 20, -2],
+    ]
+    assert nodes.dtype == np.float32
+    assert nodes.tolist() == np.array(expected, dtype=np.float32).tolist()
+
+
+def test_wide_by_hand():
+    features = feature_set("wide-1")
+    nodes = features.write(flatten(TWO_JOBS))
+    column = {one.name: nodes[:, k].tolist() for k, one in enumerate(features.columns)}
+    assert column["unclaimed"] == pytest.approx([30 / 200, 40 / 200, 8 / 200])
+    assert column["mean_duration"] == pytest.approx([0.2, 0.5, 5.0])
+    assert column["critical_path"] == pytest.approx([7 / 100, 5 / 100, 50 / 100])
+    assert column["ready"] == [1, 0, 1]
+    assert column["job_work_left"] == pytest.approx([0.32, 0.32, 0.4])
+    assert column["job_unclaimed"] == pytest.approx([70 / 200, 70 / 200, 8 / 200])
+    assert column["job_age"] == pytest.approx([0.7, 0.7, 0.4])
+    assert column["job_weight"] == [3, 3, 1]
+    assert column["job_time_to_deadline"] == pytest.approx([0.5, 0.5, 10.0])
+    assert column["system_jobs"] == pytest.approx([0.1, 0.1, 0.1])
+    assert column["system_work_left"] == pytest.approx([0.072, 0.072, 0.072])
+
+
+def test_executors_of_no_job_are_local_to_none():
+    nodes = feature_set("decima-1").write(flatten(TWO_JOBS._replace(source_job=-1)))
+    assert nodes[:, 4].tolist() == [-2, -2, -2]
+
+
+def test_numbers_stay_within_their_bounds():
+    huge = TWO_JOBS._replace(stage_left=np.full(3, 10**9), job_deadline_s=np.array([-1e9, np.inf]))
+    for features in FEATURE_SETS.values():
+        nodes = features.write(flatten(huge))
+        assert (nodes >= features.low).all() and (nodes <= features.high).all()
+
+
+@pytest.mark.parametrize("name", FEATURE_SETS)
+def test_output_can_be_given(name):
+    features = feature_set(name)
+    room = np.full((9, len(features)), 7.0, dtype=np.float32)
+    nodes = features.write(flatten(TWO_JOBS), room)
+    assert np.shares_memory(nodes, room)
+    assert np.array_equal(nodes, features.write(flatten(TWO_JOBS)))
+    assert (room[3:] == 7.0).all()
+
+
+def test_an_unknown_set_is_an_error_with_a_suggestion():
+    with pytest.raises(UnknownName, match="decima-1"):
+        feature_set("decima1")
+
+
+def test_the_graph_of_one_view():
+    dags = flatten(TWO_JOBS)
+    assert dags.edge_links.tolist() == [[0, 1]]
+    assert (dags.job_ptr.tolist(), dags.stage_ptr.tolist(), dags.edge_ptr.tolist()) == ([0, 2], [0, 3], [0, 1])
+    assert dags.job_stage_ptr.tolist() == [0, 2, 3]
+    assert dags.job_world.tolist() == [0, 0]
+    assert dags.least_limit.tolist() == [11, 11, 1]
+
+
+def batch_views(steps: int = 60) -> Iterator[DagBatchView]:
+    """Worlds of different sizes under random decisions, one of which runs out of episodes."""
+    source, seeds = open_source("layered:dags=9,tasks.tasks=[1,30]"), SeedTree(1)
+    episodes = [
+        Episode(
+            source.sequence(
+                jobs,
+                Arrivals("poisson", interval_s=5.0),
+                seeds.child(jobs),
+                weights=(1.0, 2.0),
+                deadlines=Deadlines(1.0, 2.0, 6),
+            ),
+            seeds.child(jobs),
+        )
+        for jobs in (1, 3, 7, 5)
+    ]
+    batch = DagBatch(source.catalogue, DagOptions(executors=6), iter(episodes), num_worlds=4)
+    rng = np.random.default_rng(0)
+    views, _ = batch.start()
+    for _ in range(steps):
+        yield views
+        stage, limit = np.full(4, -1), np.zeros(4, dtype=np.int64)
+        for w in np.flatnonzero(views.active):
+            view = views.world(w)
+            stage[w] = rng.choice(np.flatnonzero(view.stage_valid))
+            limit[w] = view.job_executors[view.stage_job[stage[w]]] + 1
+        views, _ = batch.step(stage, limit)
+
+
+@pytest.mark.parametrize("name", FEATURE_SETS)
+def test_one_view_and_many_give_the_same(name):
+    features = feature_set(name)
+    emptied = False
+    for views in batch_views():
+        many = flatten(views)
+        nodes = features.write(many)
+        assert len(nodes) == many.num_stages == views.stage_ptr[-1]
+        for w in range(4):
+            one = flatten(views.world(w))
+            first_job, first_stage = views.job_ptr[w], views.stage_ptr[w]
+            stages = slice(first_stage, views.stage_ptr[w + 1])
+            edges = slice(views.edge_ptr[w], views.edge_ptr[w + 1])
+            assert np.array_equal(nodes[stages], features.write(one))
+            assert np.array_equal(many.stage_job[stages], one.stage_job + first_job)
+            assert np.array_equal(many.edge_links[edges], one.edge_links + first_stage)
+            assert np.array_equal(many.least_limit[stages], one.least_limit)
+            assert (many.stage_world[stages] == w).all()
+            jobs = slice(first_job, views.job_ptr[w + 1])
+            assert np.array_equal(many.job_stage_ptr[jobs], one.job_stage_ptr[:-1] + first_stage)
+            emptied |= not views.active[w]
+    assert emptied
+
+
+def test_features_do_not_touch_the_view():
+    view = random_view(np.random.default_rng(0))  # its arrays are read-only
+    before = [np.copy(array) for array in view]
+    for features in FEATURE_SETS.values():
+        features.write(flatten(view))
+    assert all(np.array_equal(a, b) for a, b in zip(before, view, strict=True))
+    assert isinstance(view, DagView)
