@@ -1,6 +1,6 @@
 """A scheduler of your own in one file, compared with two heuristics on the same job sequences.
 
-    python examples/custom_scheduler.py
+python examples/custom_scheduler.py
 """
 
 from collections.abc import Sequence

@@ -126,9 +126,7 @@ def test_rewards_of_each_episode_sum_to_minus_its_cost():
     rewards: list[list[float]] = [[] for _ in range(4)]
     ended = 0
     for _ in range(300):
-        observation, reward, terminations, _, infos = env.step(
-            actions_for(observation, env.num_executors, rngs)
-        )
+        observation, reward, terminations, _, infos = env.step(actions_for(observation, env.num_executors, rngs))
         for w in range(4):
             rewards[w].append(reward[w])
             if terminations[w]:

@@ -122,7 +122,7 @@ def test_the_graph_of_one_view():
     assert dags.least_limit.tolist() == [11, 11, 1]
 
 
-def batch_views(steps: int = 60) -> Iterator[DagBatchView]:
+def batch_views(steps: int = 90) -> Iterator[DagBatchView]:
     """Worlds of different sizes under random decisions, one of which runs out of episodes."""
     source, seeds = open_source("layered:dags=9,tasks.tasks=[1,30]"), SeedTree(1)
     episodes = [
@@ -171,6 +171,8 @@ def test_one_view_and_many_give_the_same(name):
             assert (many.stage_world[stages] == w).all()
             jobs = slice(first_job, views.job_ptr[w + 1])
             assert np.array_equal(many.job_stage_ptr[jobs], one.job_stage_ptr[:-1] + first_stage)
+            is_local = views.active[w] and views.source_job[w] >= 0
+            assert many.source_job[w] == (views.source_job[w] + first_job if is_local else -1)
             emptied |= not views.active[w]
     assert emptied
 

@@ -129,6 +129,7 @@ def _flatten_many(views: ManyDagViews) -> FlatDags:
     edge_links = np.empty((edges, 2), dtype=np.int64)
     np.add(columns.edge_parent, first_stage, out=edge_links[:, 0])
     np.add(columns.edge_child, first_stage, out=edge_links[:, 1])
+    has_source = (views.source_job >= 0) & (np.diff(views.job_ptr) > 0)  # not in a world without an episode
     return FlatDags(
         columns=columns,
         job_ptr=views.job_ptr,
@@ -138,7 +139,7 @@ def _flatten_many(views: ManyDagViews) -> FlatDags:
         stage_job=columns.stage_job + views.job_ptr[stage_world],
         edge_links=edge_links,
         time_s=views.time_s,
-        source_job=np.where(views.source_job >= 0, views.source_job + views.job_ptr[:-1], -1),
+        source_job=np.where(has_source, views.source_job + views.job_ptr[:-1], -1),
         source_executors=views.source_executors,
     )
 

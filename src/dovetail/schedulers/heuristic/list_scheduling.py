@@ -64,8 +64,9 @@ class ListScheduler:
         tier, leaders = self._foremost_jobs(view, jobs, held, caps)
         if not leaders:
             return ()
+        first = leaders if len(leaders) == 1 else set(leaders)  # with no order among jobs there are many
         stage, troublesome = self._first_stage(
-            view, [stage for stage, job in zip(stages, jobs, strict=True) if job in leaders]
+            view, [stage for stage, job in zip(stages, jobs, strict=True) if job in first]
         )
         job = view.stage_job.item(stage)
         if caps is not None and (tier == 1 or (tier == 0 and size.keep == Keep.BELOW_CAP)):
