@@ -30,7 +30,7 @@ from dovetail.sim.dag import DagWorld, run
 
 ENV = "dovetail.envs:Dovetail/DagPadded-v0"
 SMALL = {"workload": "tpch-like", "jobs": 5, "executors": 10}
-HELD_OUT = range(1_000_000, 1_000_020)  # seeds; training draws its own, far from these
+HELD_OUT = range(2_000_000, 2_000_050)  # seeds that neither training nor the choice of settings below has seen
 
 
 class SlotNet(nn.Module):

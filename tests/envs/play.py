@@ -21,6 +21,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "poisson": {**SMALL, "jobs": 8, "arrivals": "poisson", "load": 0.8, "features": "wide-1"},
     "cut off": {**SMALL, "jobs": 8, "arrivals": "poisson", "interval_s": 2.0, "horizon_s": 25.0},
     "two sizes": {"workload": LAYERED, "jobs": 4, "options": TWO_SIZES},
+    "troubles": {
+        "workload": LAYERED,
+        "jobs": 4,
+        "options": DagOptions(
+            executors=5, mean_time_to_failure_s=20.0, repair_s=5.0, straggler_probability=0.1, straggler_factor=4.0
+        ),
+    },
     "deadlines": {
         **SMALL,
         "weights": (1.0, 5.0),

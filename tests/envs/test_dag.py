@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
+from tests.envs.play import LAYERED, SETTINGS, SMALL, lengths, play, random_action
 
 from dovetail.core.errors import ConfigError, InvalidDecision, UnknownName
 from dovetail.core.seeds import SeedTree
@@ -18,7 +19,6 @@ from dovetail.schedulers import SCHEDULERS
 from dovetail.sim.dag import DagWorld, run
 from dovetail.sim.dag.objective import OBJECTIVES
 from dovetail.workloads import Arrivals, open_source
-from tests.envs.play import LAYERED, SETTINGS, SMALL, lengths, play, random_action
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
@@ -201,7 +201,7 @@ def test_the_horizon_can_be_set_for_an_episode():
 def test_a_job_too_large_for_the_spaces_is_refused():
     env = DagEnv(workload=lengths(1.0), jobs=2, executors=2)
     workload = open_source(LAYERED).sequence(1, Arrivals(), SeedTree(0))
-    with pytest.raises(ConfigError, match="a job of .* stages, but the environment has room for 2"):
+    with pytest.raises(ConfigError, match=r"a job of .* stages, but the environment has room for 2"):
         env.reset(seed=0, options={"workload": workload})
 
 
@@ -241,3 +241,14 @@ def test_reset_options_that_make_no_sense():
     late = DagEnv(**{**SMALL, "arrivals": "poisson", "interval_s": 1e9})
     with pytest.raises(ConfigError, match="no job arrives before the horizon"):
         late.reset(seed=0, options={"horizon_s": 1e-9})
+
+
+def test_gymnasium_can_step_several_of_them():
+    """Slower than our own vector environment, but it must work for who wants wrappers on each."""
+    env = gymnasium.make_vec("Dovetail/Dag-v0", num_envs=2, vectorization_mode="sync", **SMALL)
+    observation, infos = env.reset(seed=0)
+    for _ in range(10):
+        assert observation in env.observation_space
+        stage = infos["stage_mask"].argmax(axis=1)
+        observation, *_, infos = env.step(np.stack((stage, [5, 5]), axis=1))
+    env.close()

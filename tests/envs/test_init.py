@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
+from pathlib import Path
 
 import gymnasium
 import pytest
+from tests.envs.play import SMALL
 
 import dovetail.envs
-from tests.envs.play import SMALL
+from dovetail.features import FEATURE_SETS
 
 IDS = ("Dovetail/Dag-v0", "Dovetail/DagPadded-v0")
 
@@ -66,3 +69,10 @@ def test_a_missing_gymnasium_is_explained():
     result = in_a_fresh_interpreter(program)
     assert "MissingExtra" in result.stderr
     assert "pip install 'dovetail[envs]'" in result.stderr
+
+
+def test_the_documentation_names_every_setting_and_every_feature():
+    text = (Path(__file__).parents[2] / "docs" / "environments.md").read_text()
+    columns = {column.name for one in FEATURE_SETS.values() for column in one.columns}
+    settings = {field.name for field in dataclasses.fields(dovetail.envs.DagSetting)}
+    assert [name for name in sorted(columns | settings) if f"`{name}`" not in text] == []

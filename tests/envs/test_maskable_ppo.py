@@ -9,9 +9,9 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from tests.envs.play import SMALL, lengths
 
 from dovetail.envs import DagEnv
-from tests.envs.play import SMALL, lengths
 
 pytest.importorskip("sb3_contrib", reason="sb3-contrib is not installed: pip install 'dovetail[sb3]'")
 

@@ -6,11 +6,11 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
+from tests.envs.play import SETTINGS, SMALL
 
 from dovetail.core.errors import ConfigError, InvalidDecision
 from dovetail.envs import DagEnv, PaddedDagEnv
 from dovetail.envs.padded_dag import choose
-from tests.envs.play import SETTINGS, SMALL
 
 FEW_SLOTS = {name: {**setting, "slots": 2} for name, setting in SETTINGS.items()}
 
@@ -113,3 +113,11 @@ def test_an_empty_slot_can_be_an_error():
         env.step(31 * len(env.limits))
     with pytest.raises(ConfigError, match="slots is 0"):
         PaddedDagEnv(**SMALL, slots=0)
+
+
+def test_gymnasium_can_stack_it():
+    env = gymnasium.make_vec("Dovetail/DagPadded-v0", num_envs=2, **SMALL)
+    rows, infos = env.reset(seed=0)
+    for _ in range(40):
+        assert rows in env.observation_space
+        rows, *_, infos = env.step(infos["action_mask"].argmax(axis=1))

@@ -8,12 +8,12 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
+from tests.envs.play import LAYERED, SETTINGS, SMALL, lengths
 
 from dovetail.core.errors import ConfigError, InvalidDecision
 from dovetail.core.seeds import SeedTree
 from dovetail.envs import DagEnv, DagVectorEnv
 from dovetail.workloads import Arrivals, DagSource, open_source
-from tests.envs.play import LAYERED, SETTINGS, SMALL, lengths
 
 BATCHABLE = {name: setting for name, setting in SETTINGS.items() if "max_stages" not in setting}
 
@@ -154,7 +154,7 @@ def test_an_invalid_action_is_an_error_before_anything_moves(action):
     good = actions_for(observation, 5, [np.random.default_rng(w) for w in range(2)])
     bad = good.copy()
     bad[1] = action
-    with pytest.raises(InvalidDecision, match="world 1: .* cannot be carried out"):
+    with pytest.raises(InvalidDecision, match=r"world 1: .* cannot be carried out"):
         env.step(bad)
     after, rewards, *_ = env.step(good)
     expected, expected_rewards, *_ = untouched.step(good)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.core.dag import DagDecision, DagView
+from dovetail.sim.dag.options import DagOptions
 from dovetail.testing import ReferenceDagWorld
 from dovetail.workloads.dag import WAVES, DagCatalogue, DagWorkload
 
@@ -89,3 +90,16 @@ def run(world: ReferenceDagWorld, decide=fifo) -> list[DagView]:
         views.append(view)
         world.apply(decide(view))
     return views
+
+
+def world_of(*jobs: ToyJob, key: int = 1, failure_key: int = 2, **options) -> ReferenceDagWorld:
+    return ReferenceDagWorld(toy_workload(*jobs), DagOptions(**options), key, failure_key)
+
+
+def tasks(world: ReferenceDagWorld) -> list[tuple]:
+    """(executor, job, stage, wave, start, end) in order of end."""
+    return [(e, j, s, w, start, end) for e, j, s, w, _, start, end in world.task_log]
+
+
+DRYING = ToyStage(3, {("fresh", 1): [2], ("rest", 1): [3]})
+"""Two executors: both run 0-2, executor 0 a third task 2-5."""

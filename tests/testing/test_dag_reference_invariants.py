@@ -89,7 +89,8 @@ def check_books(world: ReferenceDagWorld, view: DagView) -> None:
         moving = sum(e.state is State.MOVING and e.stage.job is job for e in world._executors)
         commitments = [c for s in stages if s.job is not job for c in s.commitments if c.target.job is job]
         on_offer = sum(round_.on_offer) if round_.job is job else 0
-        assert view.job_executors[index] == at_home + moving + len(commitments) - on_offer
+        away = [c for s in job.stages for c in s.commitments if c.target.job is not job]
+        assert view.job_executors[index] == at_home + moving + len(commitments) - len(away) - on_offer
         assert all(e.state is State.FREE and e.home is job for e in job.group.executors)
         assert all(e.state is State.PARKED and e.home is job for e in job.parked)
     assert view.source_executors == view.source_by_class.sum() == sum(round_.on_offer) > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dovetail.sim.kernels.dag_decisions import apply, observe
 from dovetail.sim.kernels.dag_entry import opened
 from dovetail.sim.kernels.dag_events import advance
-from dovetail.sim.kernels.dag_rules import end_round
+from dovetail.sim.kernels.dag_rounds import end_round
 from dovetail.sim.kernels.dag_state import (
     BAD_STAGE,
     DECISION,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dovetail.core.dag import DagView
 from dovetail.sim.kernels.dag_events import advance, may_choose
-from dovetail.sim.kernels.dag_rules import commit, dispatch, end_round, take_free
+from dovetail.sim.kernels.dag_idle import take_free
+from dovetail.sim.kernels.dag_moves import commit, dispatch
+from dovetail.sim.kernels.dag_rounds import end_round
 from dovetail.sim.kernels.dag_state import (
     BAD_CLASS,
     BAD_STAGE,

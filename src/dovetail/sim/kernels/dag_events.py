@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.sim.kernels.dag_rules import (
-    arrive,
-    change,
-    committed,
-    cross,
+from dovetail.sim.kernels.dag_chance import draw_duration, next_failure, task_end
+from dovetail.sim.kernels.dag_heap import pop_event, push_event, sift_down
+from dovetail.sim.kernels.dag_idle import change, cross, leave_home, set_free, take_parked, unpark
+from dovetail.sim.kernels.dag_moves import arrive, committed, dispatch, drop_newest, fulfil, is_complete
+from dovetail.sim.kernels.dag_rounds import (
     decline,
-    dispatch,
-    draw_duration,
-    drop_newest,
     end_round,
     find_group,
-    fulfil,
-    is_complete,
-    leave_home,
     move_to_common,
-    next_failure,
     open_group_round,
     open_stage_round,
-    pop_event,
-    push_event,
-    set_free,
-    sift_down,
-    take_parked,
-    task_end,
-    unpark,
 )
 from dovetail.sim.kernels.dag_state import (
     AWAY,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.sim.kernels.dag_rules import next_failure, set_free
+from dovetail.sim.kernels.dag_chance import next_failure
+from dovetail.sim.kernels.dag_idle import set_free
 from dovetail.sim.kernels.dag_state import NO_ROUND
 from dovetail.sim.kernels.jit import kernel
 

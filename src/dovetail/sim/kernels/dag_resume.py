@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from dovetail.sim.kernels.dag_decisions import give, held, run_compiled
 from dovetail.sim.kernels.dag_entry import opened
+from dovetail.sim.kernels.dag_heap import push_event
+from dovetail.sim.kernels.dag_idle import change, set_free, take_free
 from dovetail.sim.kernels.dag_reset import reset
-from dovetail.sim.kernels.dag_rules import (
-    change,
-    open_group_round,
-    open_stage_round,
-    push_event,
-    set_free,
-    take_free,
-)
+from dovetail.sim.kernels.dag_rounds import open_group_round, open_stage_round
 from dovetail.sim.kernels.dag_state import (
     BUSY,
     EXECUTOR_ARRIVAL,
