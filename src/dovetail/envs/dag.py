@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from dovetail.core.dag import DagView, Ints, Reason
 from dovetail.core.errors import ConfigError, InvalidDecision
 from dovetail.envs.dag_episodes import EpisodeStream
+from dovetail.envs.dag_outcome import costs_of, statistics
 from dovetail.envs.dag_setting import DagSetting
-from dovetail.envs.dag_worlds import DagWorlds, costs_of, statistics
 from dovetail.features.dag import FeatureSet, FlatDags, flatten
 from dovetail.features.dag_window import cut_to_size
-from dovetail.sim.dag.batch import Episode
+from dovetail.sim.dag.batch import DagBatch, Episode
 from dovetail.sim.dag.objective import COSTS
 from dovetail.sim.dag.result import DagResult
 from dovetail.workloads.dag import DagCatalogue
@@ -79,7 +79,7 @@ class DagEnv(gymnasium.Env[Observation, Action]):
         self.result: DagResult | None = None  # of the episode that ended last
         self._stream: EpisodeStream | None = None
         self._pending: Episode | None = None
-        self._worlds: DagWorlds | None = None
+        self._worlds: DagBatch | None = None
         self._worlds_of: DagCatalogue | None = None
         self._view: DagView | None = None  # what is shown now
         self._dags: FlatDags | None = None  # the same, flat
@@ -159,7 +159,7 @@ class DagEnv(gymnasium.Env[Observation, Action]):
 
     # --- inside --------------------------------------------------------------------------------------------
 
-    def _fresh_worlds(self, catalogue: DagCatalogue) -> DagWorlds:
+    def _fresh_worlds(self, catalogue: DagCatalogue) -> DagBatch:
         """A batch of one world that plays the pending episode; kept as long as the catalogue is the same."""
         if self._worlds is None or self._worlds_of is not catalogue:
             largest = int(catalogue.dag_stages.max())
@@ -168,7 +168,7 @@ class DagEnv(gymnasium.Env[Observation, Action]):
                     f"the workload has a job of {largest} stages, but the environment has room for "
                     f"{self.max_stages}; make it with max_stages={largest} or more"
                 )
-            self._worlds = DagWorlds(catalogue, self.setting.cluster(), self._take_pending, 1)
+            self._worlds = DagBatch(catalogue, self.setting.cluster(), self._take_pending, 1)
             self._worlds_of = catalogue
         return self._worlds
 

@@ -31,10 +31,10 @@ from dovetail.core.dag import Floats, Ints, Reason
 from dovetail.core.errors import ConfigError, InvalidDecision
 from dovetail.envs.dag import Action, DagEnv, Observation, graph_of, graph_space
 from dovetail.envs.dag_episodes import EpisodeStream
+from dovetail.envs.dag_outcome import costs_of, statistics
 from dovetail.envs.dag_setting import DagSetting
-from dovetail.envs.dag_worlds import DagWorlds, costs_of, statistics
 from dovetail.features.dag import FlatDags, flatten
-from dovetail.sim.dag.batch import DagBatchView, Episode, Finished
+from dovetail.sim.dag.batch import DagBatch, DagBatchView, Episode, Finished
 from dovetail.sim.dag.objective import COSTS
 
 Ends = NDArray[np.bool_]
@@ -71,9 +71,7 @@ class DagVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
         self._final_obs = one.empty_observation
         self._streams: list[EpisodeStream] = []
         self._costs: Floats = np.zeros((num_envs, len(COSTS)))  # of each episode until now, rewarded already
-        self._worlds = DagWorlds(
-            self.source.catalogue, self.setting.cluster(), self._next_of, num_envs, threads=threads
-        )
+        self._worlds = DagBatch(self.source.catalogue, self.setting.cluster(), self._next_of, num_envs, threads=threads)
         self._dags: FlatDags | None = None
 
     def reset(

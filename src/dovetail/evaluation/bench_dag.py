@@ -53,7 +53,7 @@ def bench_sim(options: BenchOptions, say: Callable[[str], None] = lambda _: None
     batched = _batched_rate(source, cluster, options)
     say("plain-Python reference")
     reference_events, reference_decisions = _reference_rates(source, cluster, options)
-    reset_s = _reset_seconds(source, cluster)
+    reset_s = _reset_seconds(options.workload, cluster)
     return {
         "schema": 1,
         "workload": options.workload,
@@ -192,7 +192,7 @@ def _batched_rate(source: DagSource, cluster: DagOptions, options: BenchOptions)
     return steps * options.worlds / seconds
 
 
-def _reset_seconds(source: DagSource, cluster: DagOptions) -> float:
-    """Drawing a sequence of 5,000 jobs and making a world of it."""
+def _reset_seconds(workload: str, cluster: DagOptions) -> float:
+    """Opening the source, drawing a sequence of 5,000 jobs and making a world of it, tables included."""
     seeds = SeedTree(2)
-    return _timed(lambda: DagWorld(_sequence(source, 5000, 25.0, seeds), cluster, seeds))
+    return _timed(lambda: DagWorld(_sequence(open_source(workload), 5000, 25.0, seeds), cluster, seeds))

@@ -6,7 +6,7 @@ over is handed the next episode at once, so the batch stays full.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -103,6 +103,7 @@ class DagBatchView:
 class DagBatch:
     """B worlds of one catalogue and one cluster, fed with episodes.
 
+    `episodes` is a stream for all worlds, or a function that says what world w plays next (None: nothing more).
     `start()` once, then `step(decisions)`; both return the view of all worlds and the episodes that ended.
     """
 
@@ -110,14 +111,14 @@ class DagBatch:
         self,
         catalogue: DagCatalogue,
         options: DagOptions,
-        episodes: Iterator[Episode],
+        episodes: Iterator[Episode] | Callable[[int], Episode | None],
         num_worlds: int,
         *,
         threads: int = 1,
     ) -> None:
         self.num_worlds = num_worlds
         self._options = options
-        self._episodes = episodes
+        self._next_of = episodes if callable(episodes) else lambda _: next(episodes, None)
         self._table = prepare_table(catalogue, options)
         self._classes = executor_classes(options)
         self._now_playing: list[Episode | None] = [None] * num_worlds
@@ -159,7 +160,7 @@ class DagBatch:
 
     def _next_episode(self, w: int) -> None:
         """Load the next episode into world w, or leave it empty for good."""
-        episode = next(self._episodes, None)
+        episode = self._next_of(w)
         self._now_playing[w] = episode
         self._counts[w] = 0
         if episode is None:

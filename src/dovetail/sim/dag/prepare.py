@@ -21,6 +21,7 @@ def prepare_table(catalogue: DagCatalogue, options: DagOptions) -> DagTable:
     Kernels only read it, so worlds of the same catalogue (the same object) and options share it.
     """
     classes = options.executor_classes()
+    check_failures(catalogue, options)
     slots, samples_s = fill_samples(catalogue, options.warm_up_s)
     rows, children = stage_rows(catalogue)
     dags = allocate(catalogue.num_dags + 1, layout.DAG)
@@ -42,6 +43,17 @@ def prepare_table(catalogue: DagCatalogue, options: DagOptions) -> DagTable:
         slots=slots,
         samples_s=samples_s,
     )
+
+
+def check_failures(catalogue: DagCatalogue, options: DagOptions) -> None:
+    """Refuse a cluster on which the longest tasks would practically never finish."""
+    longest_s = float(catalogue.stage_mean_s.max()) * options.straggler_factor
+    mean_s = options.mean_time_to_failure_s
+    if 0.0 < mean_s < longest_s / 5:
+        raise ConfigError(
+            f"executors fail every {mean_s:g} s on average, but tasks take up to {longest_s:.3g} s: they would hardly "
+            f"ever finish; expected a mean time to failure of {longest_s / 5:.3g} s or more"
+        )
 
 
 def settings(catalogue: DagCatalogue, options: DagOptions) -> Records:
