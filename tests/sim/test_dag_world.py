@@ -208,3 +208,8 @@ def test_several_decisions_at_once() -> None:
 def test_bad_options(option: dict, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         DagOptions(**option)
+
+
+def test_a_cluster_on_which_tasks_cannot_finish_is_refused() -> None:
+    with pytest.raises(ConfigError, match="hardly ever finish"):
+        play(toy_workload(one_stage(1, 100.0)), executors=1, mean_time_to_failure_s=10.0)

@@ -61,9 +61,9 @@ class DagArguments:
     schedulers: tuple[str, ...] = ("all",)
 
     def __post_init__(self) -> None:
-        for name, low in (("jobs", 1), ("seeds", 1), ("seed", 0)):
-            if getattr(self, name) < low:
-                raise ValueError(f"{name} is {getattr(self, name)}; expected {low} or more")
+        for name, low, high in (("jobs", 1, 10**7), ("seeds", 1, 10**6), ("seed", 0, 2**62)):
+            if not low <= getattr(self, name) <= high:
+                raise ValueError(f"{name} is {getattr(self, name)}; expected {low} or more, {high} at most")
         for name in self.compat:
             if name not in ("all", *COMPAT):
                 raise UnknownName("compat option", name, ("all", *COMPAT))
