@@ -249,3 +249,12 @@ def test_a_damaged_copy_cannot_be_described(capsys, stored, tmp_path):
     data = (tmp_path / "copy" / "durations.parquet").read_bytes()
     (tmp_path / "copy" / "durations.parquet").write_bytes(data[: len(data) // 2])
     assert "truncated" in refused(capsys, "describe", tmp_path / "copy")
+
+
+@pytest.mark.parametrize("seed", ["-4", "99999999999999999999999", "x"])
+def test_a_bad_seed_is_refused(seed, tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["workload", "generate", "chains", "--out", str(tmp_path / "w"), "--jobs", "2", f"--seed={seed}"])
+    assert stop.value.code == 2
+    assert "seed" in capsys.readouterr().err
+    assert not (tmp_path / "w").exists()

@@ -20,6 +20,14 @@ _PLOT_KINDS = (".png", ".svg", ".pdf")
 _FAULTS_SHOWN = 50
 
 
+def seed(text: str) -> int:
+    """A seed as `compare` takes it: 0 or more, and not beyond what a table can hold."""
+    value = int(text)
+    if not 0 <= value <= 2**62:
+        raise argparse.ArgumentTypeError(f"{text} is not a seed; expected a whole number from 0 to 2 ** 62")
+    return value
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     _configure_describe(_action(actions, "describe", "say what a workload is like"))
@@ -61,7 +69,7 @@ def _configure_generate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--interval", type=float, help="poisson: mean seconds between jobs")
     parser.add_argument("--load", type=float, help="poisson: work as a share of what --executors can do (0.85)")
     parser.add_argument("--executors", type=int, default=50, help="what --load and --deadlines refer to (50)")
-    parser.add_argument("--seed", type=int, default=0, help="of the sequence (0)")
+    parser.add_argument("--seed", type=seed, default=0, help="of the sequence (0)")
     parser.add_argument("--weights", metavar="W,W,...", help="draw each job's weight from these")
     parser.add_argument("--deadlines", metavar="LOW,HIGH", help="due at arrival + factor x time alone on the cluster")
     _configure_output(parser)
@@ -77,7 +85,7 @@ def _configure_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", type=Path, help="file or folder to read")
     parser.add_argument("--name", help="name of the workload (that of the source)")
     tpch = parser.add_argument_group("tpch")
-    tpch.add_argument("--memory-seed", type=int, help="draw memory demands from (0, 1] with this seed")
+    tpch.add_argument("--memory-seed", type=seed, help="draw memory demands from (0, 1] with this seed")
     alibaba = parser.add_argument_group("alibaba2018")
     alibaba.add_argument("--strict", action="store_true", help="missing parents and unfinished jobs are faults")
     alibaba.add_argument("--skip-faulty", action="store_true", help="leave out jobs that have faults")
