@@ -1,6 +1,6 @@
 """The doors into the kernels.
 
-Handing numba three dozen arrays of records at each call costs ten times what the call itself does.  So Python hands
+Handing numba three dozen arrays of records at each call costs more than the call itself does.  So Python hands
 over one array of addresses, and the arrays are put together again inside.  With the JIT switched off there are no
 addresses: the memory itself is handed over.
 """
