@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 from dovetail.sim.kernels import dag_state as layout
-from dovetail.sim.kernels.dag_decisions import apply_at, decide_and_step, held, observe, run_compiled, step
+from dovetail.sim.kernels.dag_decisions import apply_at, decide_and_step, held, run_compiled, step
 from dovetail.sim.kernels.dag_reset import reset
 from dovetail.sim.kernels.dag_state import (
     COMMITMENT,
@@ -160,9 +160,3 @@ def enter_held(a, job):
 def enter_run(function, params, memory, out, a, counts):
     m = opened(a)
     return run_compiled(function, params, memory, out, m.one, m.records, m.buffers, counts)
-
-
-@entry
-def enter_observe(a, lean, counts):
-    m = opened(a)
-    observe(m.one, m.buffers, 0, 0, 0, 0, 0, lean, counts)
