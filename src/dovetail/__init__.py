@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dovetail.core.lazy import lazy_exports
+
 if TYPE_CHECKING:
     from dovetail.core.dag import DagDecision as DagDecision
     from dovetail.core.dag import DagInfo as DagInfo
@@ -55,15 +57,4 @@ __all__ = [
     "run",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = globals()[name] = getattr(import_module(_EXPORTS[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

@@ -147,6 +147,16 @@ def test_reader_that_goes_away_is_not_a_traceback(lines):
     assert err == b""
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
+def test_output_that_cannot_be_written_is_an_error_not_a_traceback():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dovetail", "list"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2
+    assert "No space left" in done.stderr and "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("name", cli.VERBS)
 def test_every_verb_exists_and_explains_itself(name, capsys):
     with pytest.raises(SystemExit) as stop:

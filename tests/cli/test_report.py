@@ -51,3 +51,13 @@ def test_unwritable_place(shared_records: Path, tmp_path: Path, capsys: pytest.C
     (tmp_path / "file").write_text("")
     assert main(["report", str(shared_records), "--out", str(tmp_path / "file" / "x.html")]) == 2
     assert "cannot be written" in capsys.readouterr().err
+
+
+def test_png_must_be_a_directory_and_nothing_is_written_otherwise(
+    shared_records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    words = ["report", str(shared_records), "--out", str(tmp_path / "x.html"), "--png", str(tmp_path / "file")]
+    assert main(words) == 2
+    assert "not a directory" in capsys.readouterr().err
+    assert not (tmp_path / "x.html").exists()

@@ -7,7 +7,9 @@ import pytest
 from tests.workloads.samples import recorded, write_tpch
 
 from dovetail.cli import main
+from dovetail.workloads.arrivals import load_for
 from dovetail.workloads.readers.native import read_source
+from dovetail.workloads.source import open_source
 from dovetail.workloads.store import write_source
 
 TRACE = "5,j_1,M1,5,100,0.2,3\n5,j_1,R2_1,7,700,0.3,1\n8,j_2,M1,2,100,0.2,3\n"
@@ -43,8 +45,7 @@ def test_describe_json_with_a_cluster(capsys):
     assert run("describe", "chains", "--executors", 10, "--interval", 100, "--json") == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary["counts"]["dags"] == 64
-    work = summary["per_job"]["work_s"]["mean"]
-    assert summary["load"]["load"] == pytest.approx(work / 1000)
+    assert summary["load"]["load"] == pytest.approx(load_for(100, 10, open_source("chains").mean_work_s))
 
 
 def test_describe_with_a_picture(capsys, stored, tmp_path):

@@ -139,7 +139,7 @@ def test_find(shared_records: Path) -> None:
     assert records.find(scheduler="srtf").run == "dag-srtf-s0"
     with pytest.raises(UnknownName, match=r"unknown run 'dag-srt-s0'; did you mean 'dag-srtf-s0'\?"):
         records.find(run="dag-srt-s0")
-    with pytest.raises(UnknownName, match=r"did you mean 'dag/fair'\?"):
+    with pytest.raises(RecordError, match=r"no run of 'dag/fairr' .* did you mean 'dag/fair'\?"):
         records.find(scheduler="dag/fairr")
     with pytest.raises(RecordError, match="5 runs; name one of them with --run: dag-fair-s0, dag-fifo-s0"):
         records.find()

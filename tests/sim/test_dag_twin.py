@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.testing.test_dag_reference_invariants import FAULTS, SOUND, workloads
+from tests.testing.test_dag_reference_invariants import FAULTS, SOUND, with_faults, workloads
 
 from dovetail.core.dag import DagDecision, DagView
 from dovetail.core.errors import StalledWorld
@@ -88,9 +86,7 @@ def test_same_trajectory(workload: DagWorkload, options: DagOptions, seed: int, 
 def test_same_trajectory_with_the_published_faults(
     workload: DagWorkload, options: DagOptions, compat: Compat, seed: int, decline: float
 ) -> None:
-    # the published simulator knows neither failures nor classes
-    options = replace(options, compat=compat, mean_time_to_failure_s=0.0, classes=())
-    assert_same_trajectory(workload, options, seed, decline)
+    assert_same_trajectory(workload, with_faults(options, compat), seed, decline)
 
 
 def test_same_trajectory_on_the_bundled_workload() -> None:

@@ -9,7 +9,7 @@ from tests.testing.dag_toys import ToyJob, ToyStage, fifo, toy_workload
 from dovetail.core.dag import DagDecision, DagView, ExecutorClass
 from dovetail.core.errors import ConfigError, InvalidDecision, StalledWorld
 from dovetail.core.seeds import SeedTree
-from dovetail.sim.dag import DagOptions, DagResult, DagWorld
+from dovetail.sim.dag import Compat, DagOptions, DagResult, DagWorld
 from dovetail.workloads.dag import DagWorkload
 
 
@@ -89,8 +89,6 @@ def test_waves() -> None:
 
 def test_waiting_at_home_costs_no_second_warm_up_unless_the_published_fault_is_asked_for() -> None:
     # two executors, stage 0 has one task of 4 s: one executor waits at home for stage 1
-    from dovetail.sim.dag import Compat
-
     waves = {("fresh", 1): [4.0], ("first", 1): [1.0], ("rest", 1): [1.0]}
     job = ToyJob([ToyStage(3, waves), ToyStage(2, waves, (0,))])
     sound = play(toy_workload(job), executors=2)
@@ -203,6 +201,7 @@ def test_several_decisions_at_once() -> None:
         ({"moving_delay_s": float("nan")}, "a delay of 0 s or more"),
         ({"straggler_probability": 1.5}, "a share from 0 to 1"),
         ({"classes": (ExecutorClass(0),)}, "count >= 1"),
+        ({"compat": Compat(idle_until_arrival=True), "mean_time_to_failure_s": 9.0}, "exclude each other"),
     ],
 )
 def test_bad_options(option: dict, text: str) -> None:

@@ -55,6 +55,12 @@ SOUND = st.builds(
 FAULTS = st.builds(Compat, st.booleans(), st.booleans(), st.booleans())
 
 
+def with_faults(options: DagOptions, compat: Compat) -> DagOptions:
+    """Failures go where executors idle until the next arrival: DagOptions refuses the two together."""
+    mean_time_to_failure_s = 0.0 if compat.idle_until_arrival else options.mean_time_to_failure_s
+    return replace(options, compat=compat, mean_time_to_failure_s=mean_time_to_failure_s)
+
+
 class Rambler:
     """Any valid decision; declines with the probability given."""
 
@@ -144,7 +150,7 @@ def test_a_scheduler_that_never_declines_finishes_everything(workload, options, 
 
 @given(workloads(), SOUND, FAULTS, st.integers(0, 99))
 def test_invariants_with_declines_and_faults(workload, options, compat, seed):
-    world = ReferenceDagWorld(workload, replace(options, compat=compat), 5, 6)
+    world = ReferenceDagWorld(workload, with_faults(options, compat), 5, 6)
     try:
         drive(world, Rambler(seed, declines=0.3))
     except StalledWorld:
@@ -154,7 +160,7 @@ def test_invariants_with_declines_and_faults(workload, options, compat, seed):
 
 @given(workloads(), SOUND, FAULTS, st.integers(0, 99))
 def test_decisions_at_once_are_the_same_as_one_by_one(workload, options, compat, seed):
-    options = replace(options, compat=compat)
+    options = with_faults(options, compat)
     single = ReferenceDagWorld(workload, options, 5, 6)
     decide = Rambler(seed, declines=0.1)
     rounds: list[list[DagDecision]] = []

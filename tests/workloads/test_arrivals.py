@@ -1,21 +1,31 @@
+import math
+
 import numpy as np
 import pytest
 
 from dovetail.core.errors import DovetailError
 from dovetail.core.seeds import SeedTree
-from dovetail.workloads.arrivals import Arrivals, Deadlines
+from dovetail.workloads.arrivals import Arrivals, Deadlines, interval_for, load_for, mean_share
 
 
 def rng():
     return SeedTree(1).generator()
 
 
+def flat(executors):
+    return 1000.0
+
+
+def inflating(executors):
+    return 100.0 + executors
+
+
 def test_batch_jobs_all_come_at_time_0():
-    assert Arrivals("batch").times_s(3, 1.0, rng()).tolist() == [0, 0, 0]
+    assert Arrivals("batch").times_s(3, flat, rng()).tolist() == [0, 0, 0]
 
 
 def test_poisson_gaps_have_the_mean_asked_for():
-    times = Arrivals("poisson", interval_s=25).times_s(20_000, 1.0, rng())
+    times = Arrivals("poisson", interval_s=25).times_s(20_000, flat, rng())
     assert times[0] > 0
     assert (np.diff(times) >= 0).all()
     assert times[-1] / 20_000 == pytest.approx(25, rel=0.03)
@@ -23,12 +33,26 @@ def test_poisson_gaps_have_the_mean_asked_for():
 
 def test_load_sets_the_mean_gap():
     arrivals = Arrivals("poisson", load=0.8, executors=50)
-    assert arrivals.mean_interval_s(1000) == pytest.approx(25)
+    assert arrivals.mean_interval_s(flat) == pytest.approx(25)
+
+
+def test_a_job_holds_less_of_a_busier_cluster_so_its_work_is_less():
+    # share of an equal-sharing cluster at load 1/2: (1 - 1/2) / (1/2) * ln 2; at 1 and above a job gets next to none
+    assert mean_share(0.5) == pytest.approx(math.log(2))
+    assert mean_share(1.0) == mean_share(2.0) == 0
+    assert mean_share(1e-6) == pytest.approx(1, rel=1e-5)
+    assert interval_for(0.5, 10, inflating) == pytest.approx((100 + 10 * math.log(2)) / 5)
+    assert interval_for(2.0, 10, inflating) == pytest.approx(100 / 20)
+
+
+@pytest.mark.parametrize("load", [0.01, 0.5, 0.85, 0.99, 1.5])
+def test_load_and_interval_are_inverse(load):
+    assert load_for(interval_for(load, 50, inflating), 50, inflating) == pytest.approx(load, rel=1e-6)
 
 
 def test_a_longer_sequence_starts_like_a_shorter_one():
     arrivals = Arrivals("poisson", interval_s=3)
-    np.testing.assert_array_equal(arrivals.times_s(10, 1.0, rng()), arrivals.times_s(99, 1.0, rng())[:10])
+    np.testing.assert_array_equal(arrivals.times_s(10, flat, rng()), arrivals.times_s(99, flat, rng())[:10])
 
 
 @pytest.mark.parametrize(

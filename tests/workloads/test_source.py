@@ -89,13 +89,6 @@ def test_all_dags_are_equally_likely():
     assert drawn.max() < 400 + 5 * 20
 
 
-def test_load_fits_the_cluster():
-    source = open_source("tpch-like")
-    workload = source.sequence(20_000, Arrivals("poisson", load=0.85, executors=50), SeedTree(0))
-    load = workload.job_work_s.sum() / (workload.arrival_s[-1] * 50)
-    assert load == pytest.approx(0.85, rel=0.04)
-
-
 def test_sequences_are_valid_workloads():
     source = open_source("fork-joins")
     workload = source.sequence(30, POISSON, SeedTree(1), weights=(1, 5), deadlines=Deadlines(2, 3, 50))

@@ -50,9 +50,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\ndovetail: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The interpreter flushes stdout once more at exit; give it somewhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return EXIT_BROKEN_PIPE
+    except OSError as error:
+        # What the commands read and write they check themselves; this is standard output, or the machine.
+        _drop_output()
+        print(f"dovetail: error: {error}", file=sys.stderr)
+        return EXIT_ERROR
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
@@ -95,6 +99,11 @@ def _top_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"dovetail {__version__}")
     return parser
+
+
+def _drop_output() -> None:
+    """The interpreter flushes stdout once more at exit; give it somewhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(error: DovetailError) -> int:

@@ -14,7 +14,7 @@ from dovetail.cli.dag_options import (
     add_setting,
     read_arguments,
 )
-from dovetail.cli.matrix_progress import note, open_records, run_visibly, tell_failures
+from dovetail.cli.matrix_progress import note, open_run_set, run_visibly, tell_failures
 
 if TYPE_CHECKING:
     from dovetail.evaluation.matrix_cell import OpenSetting
@@ -56,29 +56,15 @@ def compare(
     """Check everything, then run; nothing is written before all of it is known to be right."""
     from dovetail.evaluation.contenders import choose
     from dovetail.evaluation.matrix import Matrix, check_workers
-    from dovetail.evaluation.matrix_cell import OpenSetting
     from dovetail.evaluation.matrix_results import MatrixResults
 
     check_workers(args.workers)
-    setting = asked.setting()
     chosen = choose(asked.schedulers, jobs=asked.jobs)
     matrix = Matrix(chosen.contenders, asked.seed_range, keep=args.out is not None)
-    opened = OpenSetting.of(setting)
-    opened.check(asked.seed)
-    for text in (*asked.notes(), *chosen.notes):
-        note(text)
+    notes = list(chosen.notes)
     if asked.seed_range[-1] >= FIRST_TRAINING_SEED:
-        note(f"seeds from {FIRST_TRAINING_SEED} on are for tuning and training; judge on those below")
-    writer = None
-    if args.out is not None:
-        writer = open_records(
-            args.out,
-            force=args.force,
-            workload=opened.facts(),
-            options=setting.options,
-            seeds=asked.seed_range,
-            command=command or asked.command("compare dag"),
-        )
+        notes.append(f"seeds from {FIRST_TRAINING_SEED} on are for tuning and training; judge on those below")
+    opened, writer = open_run_set(asked, args, command or asked.command("compare dag"), notes=notes)
     results = MatrixResults(matrix, writer)
     finished = run_visibly(opened, matrix, results, args.workers)
     tell_failures(results.failures)

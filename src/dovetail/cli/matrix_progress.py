@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 from dovetail.core.errors import RecordError
 
 if TYPE_CHECKING:
+    import argparse
+
     from rich.console import Console
 
+    from dovetail.cli.dag_options import DagArguments
     from dovetail.evaluation.matrix import Matrix
     from dovetail.evaluation.matrix_cell import Failure, OpenSetting
     from dovetail.evaluation.matrix_results import MatrixResults
@@ -56,6 +59,23 @@ def tell_failures(failures: list[Failure]) -> None:
     for same in by_spec.values():
         more = f" (and on {len(same) - 1} more seeds)" if len(same) > 1 else ""
         note(f"error: {same[0]}{more}")
+
+
+def open_run_set(
+    asked: DagArguments, args: argparse.Namespace, command: str, *, notes: Sequence[str] = ()
+) -> tuple[OpenSetting, RecordWriter | None]:
+    """The setting, checked, and where the records go if they are wanted; nothing is written before all is right."""
+    from dovetail.evaluation.matrix_cell import OpenSetting
+
+    setting = asked.setting()
+    opened = OpenSetting.of(setting)
+    opened.check(asked.seed)
+    for text in (*asked.notes(), *notes):
+        note(text)
+    if args.out is None:
+        return opened, None
+    facts = {"workload": opened.facts(), "options": setting.options, "seeds": asked.seed_range, "command": command}
+    return opened, open_records(args.out, force=args.force, **facts)
 
 
 def open_records(directory: Path, *, force: bool, **facts: Any) -> RecordWriter:

@@ -15,6 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from dovetail.core.errors import RecordError
     from dovetail.evaluation.report import write_figures, write_page
     from dovetail.records import read_records
 
@@ -22,6 +23,8 @@ def run(args: argparse.Namespace) -> int:
     page = args.out or args.directory / "report.html"
     if page.is_dir():
         page = page / "report.html"
+    if args.png is not None and args.png.exists() and not args.png.is_dir():
+        raise RecordError(f"{args.png}: not a directory; --png takes the directory to write the figures to")
     write_page(records, page)
     print(page)
     if args.png is not None:

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.dag_options import DagArguments, add_family, add_output, add_setting, read_arguments
-from dovetail.cli.matrix_progress import note, open_records, run_visibly, tell_failures
+from dovetail.cli.matrix_progress import note, open_run_set, run_visibly, tell_failures
 
 if TYPE_CHECKING:
     from dovetail.evaluation.matrix_cell import OpenSetting, Row
@@ -27,26 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from dovetail.evaluation.contenders import Contender
     from dovetail.evaluation.matrix import Matrix
-    from dovetail.evaluation.matrix_cell import OpenSetting
     from dovetail.evaluation.matrix_results import MatrixResults
 
     asked = read_arguments(args, seeds=1)
-    setting = asked.setting()
     contender = Contender.of(args.scheduler)
-    opened = OpenSetting.of(setting)
-    opened.check(asked.seed)
-    for text in asked.notes():
-        note(text)
-    writer = None
-    if args.out is not None:
-        writer = open_records(
-            args.out,
-            force=args.force,
-            workload=opened.facts(),
-            options=setting.options,
-            seeds=(asked.seed,),
-            command=_command(asked, contender.spec),
-        )
+    opened, writer = open_run_set(asked, args, _command(asked, contender.spec))
     matrix = Matrix((contender,), (asked.seed,), keep=writer is not None)
     results = MatrixResults(matrix, writer, resume=False)
     if not run_visibly(opened, matrix, results, workers=1):

@@ -15,10 +15,10 @@ the rest.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from dovetail.core.extras import require
+from dovetail.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from dovetail.envs.dag import DagEnv as DagEnv
@@ -51,15 +51,6 @@ def register_envs() -> None:
         register("Dovetail/DagPadded-v0", entry_point="dovetail.envs.padded_dag:PaddedDagEnv")
 
 
-def __getattr__(name: str) -> object:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_EXPORTS[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
+__getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
 
 register_envs()

@@ -80,7 +80,9 @@ class DagRecords:
             wanted = {scheduler, f"{self.manifest['family']}/{scheduler}"}
             chosen = tuple(entry for entry in self.runs if entry.scheduler in wanted)
             if not chosen:
-                raise UnknownName("scheduler", scheduler, {entry.scheduler for entry in self.runs})
+                there = ", ".join(sorted({entry.scheduler for entry in self.runs}))
+                hint = did_you_mean(scheduler, [entry.scheduler for entry in self.runs])
+                raise RecordError(f"{self.directory}: no run of {scheduler!r} was kept in full, only of {there}{hint}")
         if len(chosen) > 1:
             names = ", ".join(entry.run for entry in chosen)
             raise RecordError(f"{self.directory}: {len(chosen)} runs; name one of them with --run: {names}")

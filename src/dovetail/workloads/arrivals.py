@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +13,16 @@ from dovetail.core.errors import ConfigError
 
 KINDS = ("batch", "poisson", "trace")
 
+MeanWork = Callable[[float], float]
+"""Expected work of a job in task-seconds, given how many executors it holds."""
+
 
 @dataclass(frozen=True)
 class Arrivals:
     """How jobs arrive.
 
     batch: all at time 0.  poisson: exponential gaps, the first job after one gap; the mean gap is
-    `interval_s`, or whatever makes the jobs' work a share `load` of what `executors` can do.  trace: a
+    `interval_s`, or whatever keeps `executors` busy for a share `load` of the time (`interval_for`).  trace: a
     window of consecutive recorded jobs with their recorded gaps, shifted to start at time 0.
     """
 
@@ -44,19 +48,52 @@ class Arrivals:
             if self.executors is None or self.executors < 1:
                 raise ConfigError("arrivals: a load needs the number of executors it is a share of (at least 1)")
 
-    def mean_interval_s(self, mean_work_s: float) -> float:
+    def mean_interval_s(self, mean_work_s: MeanWork) -> float:
         """Mean gap between two jobs that carry this much work each, in seconds; poisson only."""
         if self.interval_s is not None:
             return self.interval_s
         if self.load is None or self.executors is None:
             raise ConfigError(f"arrivals: {self.kind} arrivals have no mean interval of their own")
-        return mean_work_s / (self.executors * self.load)
+        return interval_for(self.load, self.executors, mean_work_s)
 
-    def times_s(self, num_jobs: int, mean_work_s: float, rng: np.random.Generator) -> Floats:
+    def times_s(self, num_jobs: int, mean_work_s: MeanWork, rng: np.random.Generator) -> Floats:
         """(num_jobs,) arrival times, batch or poisson; the first n of them do not depend on num_jobs."""
         if self.kind == "batch":
             return np.zeros(num_jobs)
         return np.cumsum(rng.exponential(self.mean_interval_s(mean_work_s), num_jobs))
+
+
+def mean_share(load: float) -> float:
+    """The mean share of a cluster that a job holds where all jobs share equally and arrive at random.
+
+    With processor sharing a job finds n others with probability (1 - load) load^n, and so holds 1 / (n + 1).
+    """
+    if load >= 1:
+        return 0.0
+    return (1 - load) / load * -math.log1p(-load)
+
+
+def interval_for(load: float, executors: int, mean_work_s: MeanWork) -> float:
+    """The mean gap between jobs that keeps the executors busy for that share of the time.
+
+    Work grows with the executors a job holds, and a job holds fewer of them the higher the load.
+    """
+    return mean_work_s(executors * mean_share(load)) / (executors * load)
+
+
+def load_for(interval_s: float, executors: int, mean_work_s: MeanWork) -> float:
+    """The load that such a mean gap gives: `interval_for` the other way round."""
+    full = mean_work_s(0.0) / (executors * interval_s)
+    if full >= 1:
+        return full
+    low, high = 1e-9, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if interval_for(middle, executors, mean_work_s) > interval_s:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from dovetail.core.dag import Floats, Ints
 from dovetail.core.errors import ConfigError
+from dovetail.workloads.arrivals import interval_for, load_for
 from dovetail.workloads.dag import WAVES, DagCatalogue
 from dovetail.workloads.source import DagSource
 
@@ -123,19 +124,18 @@ def _waves(catalogue: DagCatalogue) -> dict[str, Any]:
 
 
 def _load(source: DagSource, executors: int, interval_s: float) -> dict[str, Any]:
-    work_s = source.mean_work_s
     load: dict[str, Any] = {
         "executors": executors,
         "interval_s": interval_s,
-        "load": work_s / (interval_s * executors),
-        "interval_s_for_85_percent": work_s / (0.85 * executors),
+        "load": load_for(interval_s, executors, source.mean_work_s),
+        "interval_s_for_85_percent": interval_for(0.85, executors, source.mean_work_s),
     }
     if source.recorded is not None and source.recorded.num_jobs > 1:
         span_s = float(source.recorded.arrival_s[-1] - source.recorded.arrival_s[0])
         if span_s > 0:
             load["recorded_span_s"] = span_s
             load["recorded_interval_s"] = span_s / (source.recorded.num_jobs - 1)
-            load["recorded_load"] = work_s / (load["recorded_interval_s"] * executors)
+            load["recorded_load"] = load_for(load["recorded_interval_s"], executors, source.mean_work_s)
     return load
 
 

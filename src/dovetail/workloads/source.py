@@ -18,6 +18,7 @@ from dovetail.core.seeds import SeedTree
 from dovetail.core.spec import parse_spec, read_overrides
 from dovetail.workloads.arrivals import Arrivals, Deadlines
 from dovetail.workloads.dag import DagCatalogue, DagWorkload
+from dovetail.workloads.durations import dag_work_at_s
 
 BUNDLED = {
     "tpch-like": "dovetail.workloads.generate.tpch_like:TpchLike",
@@ -42,12 +43,10 @@ class DagSource:
     catalogue: DagCatalogue
     recorded: DagWorkload | None = None
 
-    @property
-    def mean_work_s(self) -> float:
-        """Expected work of a drawn job in task-seconds."""
-        if self.recorded is not None:
-            return float(self.recorded.job_work_s.mean())
-        return float(self.catalogue.dag_work_s.mean())
+    def mean_work_s(self, executors: float) -> float:
+        """Expected work of a drawn job in task-seconds if it holds so many executors."""
+        work_s = dag_work_at_s(self.catalogue, executors)
+        return float(work_s[self.recorded.job_dag].mean() if self.recorded is not None else work_s.mean())
 
     def sequence(
         self,

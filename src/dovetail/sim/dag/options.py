@@ -50,6 +50,11 @@ class DagOptions:
                 raise ConfigError(f"{name} is {value}; expected {what}")
         if not 0.0 <= self.straggler_probability <= 1.0:
             raise ConfigError(f"straggler_probability is {self.straggler_probability}; expected a share from 0 to 1")
+        if self.compat.idle_until_arrival and self.mean_time_to_failure_s > 0:
+            raise ConfigError(
+                "compat.idle_until_arrival and failures exclude each other: the published simulator knows none, and "
+                "after the last arrival a repaired executor would never work again; expected mean_time_to_failure_s = 0"
+            )
         for number, kind in enumerate(self.classes):
             if kind.count < 1 or kind.cpu <= 0 or kind.memory <= 0:
                 raise ConfigError(f"executor class {number} is {kind}; expected count >= 1, cpu > 0, memory > 0")

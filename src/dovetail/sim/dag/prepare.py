@@ -6,12 +6,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from dovetail.core.dag import ExecutorClass, Floats, Ints
+from dovetail.core.dag import ExecutorClass, Ints
 from dovetail.core.errors import ConfigError
 from dovetail.sim.dag.options import DagOptions
 from dovetail.sim.kernels import dag_state as layout
 from dovetail.sim.kernels.dag_state import DagTable, Records, allocate
-from dovetail.workloads.dag import FIRST, FRESH, REST, DagCatalogue
+from dovetail.workloads.dag import DagCatalogue
+from dovetail.workloads.durations import SampleTable, fill_samples
 
 
 @lru_cache(maxsize=4)
@@ -22,7 +23,7 @@ def prepare_table(catalogue: DagCatalogue, options: DagOptions) -> DagTable:
     """
     classes = options.executor_classes()
     check_failures(catalogue, options)
-    slots, samples_s = fill_samples(catalogue, options.warm_up_s)
+    samples = fill_samples(catalogue, options.warm_up_s)
     rows, children = stage_rows(catalogue)
     dags = allocate(catalogue.num_dags + 1, layout.DAG)
     dags["stage_ptr"] = catalogue.stage_ptr
@@ -32,16 +33,16 @@ def prepare_table(catalogue: DagCatalogue, options: DagOptions) -> DagTable:
     edges["parent"] = catalogue.edge_parent
     edges["child"] = catalogue.edge_child
     return DagTable(
-        settings=settings(catalogue, options),
-        levels=level_choice(sample_levels(catalogue), sum(kind.count for kind in classes), options),
+        settings=settings(len(samples.levels), options),
+        levels=level_choice(samples.levels, sum(kind.count for kind in classes), options),
         class_order=class_order(classes),
         dags=dags,
         rows=rows,
         edges=edges,
         children=children,
         fits=fitting(catalogue, classes),
-        slots=slots,
-        samples_s=samples_s,
+        slots=sample_slots(samples),
+        samples_s=samples.samples_s,
     )
 
 
@@ -56,9 +57,9 @@ def check_failures(catalogue: DagCatalogue, options: DagOptions) -> None:
         )
 
 
-def settings(catalogue: DagCatalogue, options: DagOptions) -> Records:
+def settings(num_levels: int, options: DagOptions) -> Records:
     values = plain_settings(options)
-    values["num_levels"] = len(sample_levels(catalogue))
+    values["num_levels"] = num_levels
     for name in ("idle_until_arrival", "pool_forgets"):
         values[name] = getattr(options.compat, name)
     for name in ("straggler_probability", "straggler_factor", "mean_time_to_failure_s", "repair_s"):
@@ -120,48 +121,12 @@ def fitting(catalogue: DagCatalogue, classes: tuple[ExecutorClass, ...]) -> Ints
     return fits.astype(np.int64).ravel()
 
 
-def fill_samples(catalogue: DagCatalogue, warm_up_s: float) -> tuple[Records, Floats]:
-    """(start, count) of the samples of each (stage, wave, level), holes filled, and the samples themselves.
-
-    The samples are there twice: as measured, then with the warm-up added, which is what *fresh* becomes where only
-    *first* is known.
-    """
-    levels = sample_levels(catalogue)
-    num_stages = int(catalogue.stage_ptr[-1])
-    samples = np.asarray(catalogue.duration_s, dtype=np.float64)
-    start = np.zeros((num_stages, 3, len(levels)), dtype=np.int64)
-    count = np.zeros((num_stages, 3, len(levels)), dtype=np.int64)
-    level = np.searchsorted(levels, catalogue.duration_executors)
-    slot = (catalogue.duration_stage, catalogue.duration_wave, level)
-    start[slot] = catalogue.duration_ptr[:-1]
-    count[slot] = np.diff(catalogue.duration_ptr)
-
-    def take(wave: int, other: int, shift: int = 0) -> None:
-        hole = (count[:, wave] == 0) & (count[:, other] > 0)
-        start[:, wave][hole] = start[:, other][hole] + shift
-        count[:, wave][hole] = count[:, other][hole]
-
-    take(FIRST, FRESH)
-    take(FIRST, REST)
-    take(REST, FIRST)
-    take(FRESH, FIRST, shift=len(samples))
-    known = count[:, FIRST] > 0
-    for target in range(len(levels)):
-        missing = ~known[:, target]
-        distance = np.abs(levels - levels[target])
-        for other in np.lexsort((-levels, distance)):
-            rows = np.flatnonzero(missing & known[:, other])
-            start[rows, :, target] = start[rows, :, other]
-            count[rows, :, target] = count[rows, :, other]
-            missing[rows] = False
-    slots = allocate(start.size, layout.SLOT)
-    slots["start"] = start.ravel()
-    slots["count"] = count.ravel()
-    return slots, np.concatenate([samples, samples + warm_up_s])
-
-
-def sample_levels(catalogue: DagCatalogue) -> Ints:
-    return np.unique(np.asarray(catalogue.duration_executors, dtype=np.int64))
+def sample_slots(samples: SampleTable) -> Records:
+    """(S * 3 * L,) where the samples of each (stage, wave, level) are."""
+    slots = allocate(samples.start.size, layout.SLOT)
+    slots["start"] = samples.start.ravel()
+    slots["count"] = samples.count.ravel()
+    return slots
 
 
 def level_choice(levels: Ints, num_executors: int, options: DagOptions) -> Records:
