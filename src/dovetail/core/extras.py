@@ -9,7 +9,11 @@ from dovetail.core.errors import MissingExtra
 
 EXTRA_OF = {
     "torch": "learn",
-    "safetensors": "learn",
+    "tensorboard": "learn",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "onnxscript": "onnx",
+    "optuna": "search",
     "ray": "ray",
     "gymnasium": "envs",
     "stable_baselines3": "sb3",
