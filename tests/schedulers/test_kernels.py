@@ -33,6 +33,8 @@ COMPILED = [
     "dag/weighted-fair",
     "dag/weighted-fair:alpha=1",
     "dag/weighted-fair:alpha=-0.3",
+    "dag/hesrpt",
+    "dag/hesrpt:speedup=0.85",
     "dag/critical-path",
     "dag/tetris",
     "dag/tetris:short_jobs=0,remote_penalty=0",

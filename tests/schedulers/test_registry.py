@@ -9,6 +9,7 @@ DAG = [
     "dag/fair",
     "dag/fair-spill",
     "dag/weighted-fair",
+    "dag/hesrpt",
     "dag/critical-path",
     "dag/tetris",
     "dag/graphene",

@@ -54,6 +54,7 @@ class DagView(NamedTuple):
     stage_left: Ints  # (S,) tasks not finished
     stage_running: Ints  # (S,) tasks running now
     stage_unclaimed: Ints  # (S,) tasks neither started nor promised to an executor (never below 0)
+    stage_profile: Ints  # (S,) row of `DagInfo.profiles`, -1 = nothing more is known than the mean
     stage_mean_s: Floats  # (S,) estimated duration of one task
     stage_critical_path_s: Floats  # (S,) this stage and the longest chain of stages after it, one task each
     stage_cpu: Floats  # (S,) cores one task needs
@@ -128,6 +129,17 @@ class ExecutorClass:
     memory: float = 1.0
 
 
+@dataclass(frozen=True, eq=False)
+class DurationProfiles:
+    """Mean task durations by kind of stage, wave and executors held: what earlier runs of the same jobs tell.
+
+    The waves: the executor has just come to the job; it came from another stage of it; it has run this stage before.
+    """
+
+    levels: Ints  # (L,) executors the job held, ascending
+    mean_s: Floats  # (P, 3, L)
+
+
 class LookAhead(Protocol):
     """What-if questions about the present state, answered from public knowledge only (never from coming arrivals)."""
 
@@ -153,6 +165,7 @@ class DagInfo:
     classes: tuple[ExecutorClass, ...]
     moving_delay_s: float
     look_ahead: LookAhead | None = None
+    profiles: DurationProfiles | None = None
 
 
 class DagKernel(NamedTuple):
@@ -182,6 +195,7 @@ __all__ = [
     "DagInfo",
     "DagKernel",
     "DagView",
+    "DurationProfiles",
     "ExecutorClass",
     "Floats",
     "HasKernel",

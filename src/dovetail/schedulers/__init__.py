@@ -21,6 +21,7 @@ _add("dag/srtf", "heuristic.srtf:Srtf", "job with the least remaining work first
 _add("dag/fair", "heuristic.fair:Fair", "an equal share of the executors for every job")
 _add("dag/fair-spill", "heuristic.fair_spill:FairSpill", "fair, and what a job cannot use goes to others")
 _add("dag/weighted-fair", "heuristic.weighted_fair:WeightedFair", "shares in proportion to work ** alpha")
+_add("dag/hesrpt", "heuristic.hesrpt:HeSrpt", "larger shares for jobs with less work left, by rank")
 _add("dag/critical-path", "heuristic.critical_path:CriticalPath", "stage with the longest path of work first")
 _add("dag/tetris", "heuristic.tetris:Tetris", "best fit of demands to free resources, short jobs favoured")
 _add("dag/graphene", "heuristic.graphene:Graphene", "troublesome stages first, the rest packed around them")

@@ -40,6 +40,7 @@ def build_view(time_s: float, jobs: Sequence[Job], round_: Round, held: dict[Job
         stage_left=_ints(stage.tasks - stage.finished for stage in stages),
         stage_running=_ints(len(stage.executors) for stage in stages),
         stage_unclaimed=_ints(stage.unclaimed for stage in stages),
+        stage_profile=_ints(stage.row for stage in stages),
         stage_mean_s=_floats(stage.mean_s for stage in stages),
         stage_critical_path_s=_floats(stage.critical_path_s for stage in stages),
         stage_cpu=_floats(stage.cpu for stage in stages),

@@ -109,6 +109,7 @@ def make_view(
             stage_left=left,
             stage_running=running,
             stage_unclaimed=unclaimed,
+            stage_profile=np.full(len(stages), -1, np.int64),
             stage_mean_s=mean_s,
             stage_critical_path_s=path,
             stage_cpu=np.array([stage.cpu for stage in stages], np.float64),

@@ -12,8 +12,8 @@ ROUND_OFF = 1e-9  # so that 50 * 0.2 executors are 10, not 11
 
 # `params`, in this order
 ORDER, STAGE_RULE, READY_FIRST, CAPPED, ALPHA, KEEP, SPILL, EXECUTORS, REASON = range(9)
-LONG_THRESHOLD, FIT_THRESHOLD = 9, 10
-CLASSES = 11  # from here on: executors of each class, then its CPU, then its memory
+LONG_THRESHOLD, FIT_THRESHOLD, SPEEDUP = 9, 10, 11
+CLASSES = 12  # from here on: executors of each class, then its CPU, then its memory
 
 # compiled code sees plain numbers
 _BY_ARRIVAL, _BY_TOTAL_WORK, _BY_WORK_LEFT = int(Order.ARRIVAL), int(Order.TOTAL_WORK), int(Order.WORK_LEFT)
@@ -32,11 +32,12 @@ def list_kernel(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
     # caps: cap(job) = ceil(executors * weight(job) / total), worked out when a job is looked at
     capped = params[CAPPED] > 0.0
     alpha = params[ALPHA]
-    total = 0.0
+    by_rank = params[SPEEDUP] > 0.0
+    total = 0.0  # of the weights; of the unsaturated jobs where shares go by rank
     if capped:
         for job in range(view.job_unclaimed.size):
             if view.job_unclaimed[job] > 0:
-                total += 1.0 if alpha == 0.0 else max(view.job_work_s[job], 1e-6) ** alpha
+                total += 1.0 if by_rank or alpha == 0.0 else max(view.job_work_s[job], 1e-6) ** alpha
 
     by_trouble = params[STAGE_RULE] == _BY_TROUBLE
     classes = view.source_by_class.size
@@ -55,8 +56,18 @@ def list_kernel(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
             limit = held + view.source_executors
             tier = 1
             if capped:
-                weight = 1.0 if alpha == 0.0 else max(view.job_work_s[job], 1e-6) ** alpha
-                cap = max(1, int(np.ceil(params[EXECUTORS] * weight / total - ROUND_OFF)))
+                if by_rank:
+                    rank = 1
+                    left = view.job_work_left_s[job]
+                    for other in range(view.job_unclaimed.size):
+                        more = view.job_work_left_s[other]
+                        if view.job_unclaimed[other] > 0 and (more > left or (more == left and other > job)):
+                            rank += 1
+                    power = 1.0 / (1.0 - params[SPEEDUP])
+                    share = (rank / total) ** power - ((rank - 1) / total) ** power
+                else:
+                    share = (1.0 if alpha == 0.0 else max(view.job_work_s[job], 1e-6) ** alpha) / total
+                cap = max(1, int(np.ceil(params[EXECUTORS] * share - ROUND_OFF)))
                 if held < cap:
                     limit = cap
                 else:

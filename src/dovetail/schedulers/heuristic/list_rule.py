@@ -10,7 +10,8 @@ A decision takes the first valid stage under a lexicographic order:
 4. the rule for stages (`StageRule`); then the lowest stage index, that is, arrival and stage id.
 
 The cap of job j is ceil(executors * w_j / sum of w), w = total work ** alpha, over the unsaturated jobs
-(alpha 0: equal caps).  In tiers 0 and 1 the limit is the cap; without caps, when executors are kept
+(alpha 0: equal caps).  With `speedup` q above 0 shares go by rank instead: of m unsaturated jobs the one with
+the i-th most work left gets (i/m)^e - ((i-1)/m)^e of the executors, e = 1 / (1 - q).  In tiers 0 and 1 the limit is the cap; without caps, when executors are kept
 regardless of the cap, and in tier 2 the job gets all that is on offer.
 
 A rule is data, not code: `list_scheduling` interprets it in Python and `list_kernel` compiled.  So all list
@@ -70,6 +71,7 @@ class SizeRule:
 
     capped: bool = False  # False: as many as it can use
     alpha: float = 0.0  # weight in the sharing-out is total work ** alpha
+    speedup: float = 0.0  # above 0: shares by rank of work left, for jobs that speed up as executors ** speedup
     keep: Keep = Keep.NEVER
     spill: bool = False  # executors that no job may take under the caps go to whoever can use them
 

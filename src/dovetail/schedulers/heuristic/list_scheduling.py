@@ -39,6 +39,7 @@ class ListScheduler:
                 float(self.rule.reason),
                 order.long_threshold,
                 order.fit_threshold,
+                size.speedup,
                 *(float(kind.count) for kind in info.classes),
                 *(kind.cpu for kind in info.classes),
                 *(kind.memory for kind in info.classes),
@@ -139,6 +140,8 @@ class ListScheduler:
         assert self._info is not None
         executors, alpha = self._info.num_executors, self.rule.size.alpha
         unclaimed = view.job_unclaimed.tolist()
+        if self.rule.size.speedup > 0.0:
+            return self._caps_by_rank(view, unclaimed, executors)
         if alpha == 0.0:
             sharing = len(unclaimed) - unclaimed.count(0)
             return [-(-executors // max(1, sharing))] * len(unclaimed)
@@ -147,4 +150,14 @@ class ListScheduler:
         for weight, tasks in zip(weights, unclaimed, strict=True):
             if tasks > 0:
                 total += weight
-        return [max(1, ceil(executors * weight / total - ROUND_OFF)) for weight in weights]
+        return [max(1, ceil(executors * (weight / total) - ROUND_OFF)) for weight in weights]
+
+    def _caps_by_rank(self, view: DagView, unclaimed: list[int], executors: int) -> list[int]:
+        left = view.job_work_left_s.tolist()
+        sharing = [job for job, tasks in enumerate(unclaimed) if tasks > 0]
+        power = 1.0 / (1.0 - self.rule.size.speedup)
+        caps = [0] * len(unclaimed)
+        for rank, job in enumerate(sorted(sharing, key=lambda job: (-left[job], -job)), start=1):
+            share = (rank / len(sharing)) ** power - ((rank - 1) / len(sharing)) ** power
+            caps[job] = max(1, ceil(executors * share - ROUND_OFF))
+        return caps

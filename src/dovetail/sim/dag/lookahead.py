@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.core.dag import DagDecision, DagKernel, DagView, Floats, Ints
+from dovetail.core.dag import DagDecision, DagKernel, DagView, DurationProfiles, Floats, Ints
 from dovetail.core.errors import InvalidDecision
 from dovetail.sim.dag.memory import allocate_buffers, allocate_records, allocate_world
 from dovetail.sim.dag.options import DagOptions
-from dovetail.sim.dag.prepare import class_order, executor_classes, plain_settings
+from dovetail.sim.dag.prepare import class_order, executor_classes, level_choice, plain_settings
 from dovetail.sim.kernels import dag_state as layout
 from dovetail.sim.kernels.dag_compile import compile_kernel, look_ahead_loop
 from dovetail.sim.kernels.dag_entry import addresses
@@ -24,8 +24,9 @@ from dovetail.sim.kernels.dag_state import COUNTS, DagMemory, DagTable, allocate
 class ViewLookAhead:
     """Answers `LookAhead.costs` for worlds with these options."""
 
-    def __init__(self, options: DagOptions) -> None:
+    def __init__(self, options: DagOptions, profiles: DurationProfiles) -> None:
         self._options = options
+        self._profiles = profiles
         self._classes = executor_classes(options)
 
     def costs(
@@ -40,7 +41,7 @@ class ViewLookAhead:
         `InvalidDecision` if a candidate cannot be carried out, or the kernel goes wrong.
         """
         jobs, stages, edges = len(view.job_id), len(view.stage_id), len(view.edge_parent)
-        table = view_table(view, self._options)
+        table = view_table(view, self._options, self._profiles)
         memory = DagMemory(
             allocate_world(table, jobs, stages),
             allocate_records(0, 0),
@@ -92,8 +93,8 @@ def gift(view: DagView, candidate: DagDecision) -> Ints:
     return np.array([stage, more, kind], dtype=np.int64)
 
 
-def view_table(view: DagView, options: DagOptions) -> DagTable:
-    """Each job of the view as a kind of job of its own, every task as long as the mean says."""
+def view_table(view: DagView, options: DagOptions, profiles: DurationProfiles) -> DagTable:
+    """Each job of the view as a kind of job of its own, every task as long as the mean of its wave and level says."""
     jobs, stages = len(view.job_id), len(view.stage_id)
     kinds = options.executor_classes()
     dags = allocate(jobs + 1, layout.DAG)
@@ -108,18 +109,19 @@ def view_table(view: DagView, options: DagOptions) -> DagTable:
     rows["tasks"][:-1] = view.stage_tasks
     rows["num_parents"][:-1] = np.bincount(view.edge_child, minlength=stages)
     rows["child_ptr"][1:] = np.cumsum(np.bincount(view.edge_parent, minlength=stages))
-    for name in ("mean_s", "critical_path_s", "cpu", "memory"):
+    for name in ("profile", "mean_s", "critical_path_s", "cpu", "memory"):
         rows[name][:-1] = getattr(view, f"stage_{name}")
     order = np.argsort(view.edge_parent, kind="stable")
     fits = (view.stage_cpu[:, None] <= [kind.cpu for kind in kinds]) & (
         view.stage_memory[:, None] <= [kind.memory for kind in kinds]
     )
-    slots = allocate(stages * 3, layout.SLOT)
-    slots["start"] = np.stack([np.arange(stages) + stages, np.arange(stages), np.arange(stages)], axis=1).ravel()
+    means = 3 * len(profiles.levels)
+    slots = allocate(stages * means, layout.SLOT)
+    slots["start"] = (np.asarray(view.stage_profile)[:, None] * means + np.arange(means)).ravel()
     slots["count"] = 1
     return DagTable(
-        settings=plain_settings(options),
-        levels=allocate(sum(kind.count for kind in kinds) + 1, layout.LEVEL),
+        settings=plain_settings(len(profiles.levels), options),
+        levels=level_choice(profiles.levels, sum(kind.count for kind in kinds), options),
         class_order=class_order(kinds),
         dags=dags,
         rows=rows,
@@ -127,5 +129,5 @@ def view_table(view: DagView, options: DagOptions) -> DagTable:
         children=np.ascontiguousarray(edges["child"][order], dtype=np.int64),
         fits=fits.astype(np.int64).ravel(),
         slots=slots,
-        samples_s=np.concatenate([view.stage_mean_s, view.stage_mean_s + options.warm_up_s]),
+        samples_s=profiles.mean_s.ravel(),
     )

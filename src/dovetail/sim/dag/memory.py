@@ -79,6 +79,7 @@ def view_columns(buffers: DagBuffers) -> DagView:
         stage_left=stages_i[layout.STAGE_LEFT],
         stage_running=stages_i[layout.STAGE_RUNNING],
         stage_unclaimed=stages_i[layout.STAGE_UNCLAIMED],
+        stage_profile=stages_i[layout.STAGE_PROFILE],
         stage_mean_s=stages_f[layout.STAGE_MEAN],
         stage_critical_path_s=stages_f[layout.STAGE_CRITICAL_PATH],
         stage_cpu=stages_f[layout.STAGE_CPU],

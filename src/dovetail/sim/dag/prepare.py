@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dovetail.core.dag import ExecutorClass, Ints
+from dovetail.core.dag import DurationProfiles, ExecutorClass, Ints
 from dovetail.core.errors import ConfigError
 from dovetail.sim.dag.options import DagOptions
 from dovetail.sim.kernels import dag_state as layout
@@ -58,8 +58,7 @@ def check_failures(catalogue: DagCatalogue, options: DagOptions) -> None:
 
 
 def settings(num_levels: int, options: DagOptions) -> Records:
-    values = plain_settings(options)
-    values["num_levels"] = num_levels
+    values = plain_settings(num_levels, options)
     for name in ("idle_until_arrival", "pool_forgets"):
         values[name] = getattr(options.compat, name)
     for name in ("straggler_probability", "straggler_factor", "mean_time_to_failure_s", "repair_s"):
@@ -67,13 +66,13 @@ def settings(num_levels: int, options: DagOptions) -> Records:
     return values
 
 
-def plain_settings(options: DagOptions) -> Records:
-    """The cluster as it is meant to be: nothing fails, one level of durations, no published fault."""
+def plain_settings(num_levels: int, options: DagOptions) -> Records:
+    """The cluster as it is meant to be: nothing fails, no published fault."""
     classes = options.executor_classes()
     values = allocate(1, layout.SETTINGS)
     values["num_executors"] = sum(kind.count for kind in classes)
     values["num_classes"] = len(classes)
-    values["num_levels"] = 1
+    values["num_levels"] = num_levels
     values["moving_delay_s"] = options.moving_delay_s
     return values
 
@@ -97,6 +96,7 @@ def stage_rows(catalogue: DagCatalogue) -> tuple[Records, Ints]:
     rows["tasks"][:-1] = catalogue.num_tasks
     rows["num_parents"][:-1] = np.bincount(child, minlength=stages)
     rows["child_ptr"][1:] = np.cumsum(np.bincount(parent, minlength=stages))
+    rows["profile"][:-1] = np.arange(stages)
     rows["mean_s"][:-1] = catalogue.stage_mean_s
     rows["critical_path_s"][:-1] = catalogue.stage_critical_path_s
     rows["cpu"][:-1] = catalogue.cpu
@@ -127,6 +127,12 @@ def sample_slots(samples: SampleTable) -> Records:
     slots["start"] = samples.start.ravel()
     slots["count"] = samples.count.ravel()
     return slots
+
+
+def profiles_of(catalogue: DagCatalogue, options: DagOptions) -> DurationProfiles:
+    """What a scheduler is told about durations: one profile for each stage of the catalogue."""
+    samples = fill_samples(catalogue, options.warm_up_s)
+    return DurationProfiles(samples.levels, samples.mean_s)
 
 
 def level_choice(levels: Ints, num_executors: int, options: DagOptions) -> Records:

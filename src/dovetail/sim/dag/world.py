@@ -23,7 +23,7 @@ from dovetail.sim.dag.memory import (
     view_columns,
 )
 from dovetail.sim.dag.options import DagOptions
-from dovetail.sim.dag.prepare import executor_classes, prepare_table
+from dovetail.sim.dag.prepare import executor_classes, prepare_table, profiles_of
 from dovetail.sim.dag.result import DagResult
 from dovetail.sim.kernels.dag_compile import compile_kernel, episode_loop
 from dovetail.sim.kernels.dag_entry import (
@@ -94,11 +94,13 @@ class DagWorld:
             seeds.child("failures").key(),
             horizon_s,
         )
+        profiles = profiles_of(workload.catalogue, options)
         self.info = DagInfo(
             num_executors=len(classes),
             classes=options.executor_classes(),
             moving_delay_s=options.moving_delay_s,
-            look_ahead=ViewLookAhead(options),
+            look_ahead=ViewLookAhead(options, profiles),
+            profiles=profiles,
         )
 
     @property

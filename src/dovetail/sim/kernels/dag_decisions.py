@@ -40,6 +40,7 @@ from dovetail.sim.kernels.dag_state import (
     STAGE_LEFT,
     STAGE_MEAN,
     STAGE_MEMORY,
+    STAGE_PROFILE,
     STAGE_READY,
     STAGE_ROUND,
     STAGE_RUNNING,
@@ -101,6 +102,7 @@ def observe(D, B, job_at, ptr_at, stage_at, edge_at, class_at, lean, counts):
             B.stage_ints[STAGE_LEFT, i] = left
             B.stage_ints[STAGE_RUNNING, i] = D.stages[v].running
             B.stage_ints[STAGE_UNCLAIMED, i] = unclaimed
+            B.stage_ints[STAGE_PROFILE, i] = D.rows[row].profile
             B.stage_floats[STAGE_MEAN, i] = D.rows[row].mean_s
             B.stage_floats[STAGE_CRITICAL_PATH, i] = D.rows[row].critical_path_s
             B.stage_floats[STAGE_CPU, i] = D.rows[row].cpu
@@ -161,6 +163,7 @@ def view_of(D, B, counts):
         B.stage_ints[STAGE_LEFT][:stages],
         B.stage_ints[STAGE_RUNNING][:stages],
         B.stage_ints[STAGE_UNCLAIMED][:stages],
+        B.stage_ints[STAGE_PROFILE][:stages],
         B.stage_floats[STAGE_MEAN][:stages],
         B.stage_floats[STAGE_CRITICAL_PATH][:stages],
         B.stage_floats[STAGE_CPU][:stages],

@@ -43,7 +43,7 @@ SETTINGS = _layout(
 )
 LEVEL = _layout("below", "up")  # for n executors at home: level index, probability of the next one instead
 DAG = _layout("stage_ptr edge_ptr", "work_s")  # one row more than DAGs
-ROW = _layout("tasks num_parents child_ptr", "mean_s critical_path_s cpu memory")  # one row more than stages
+ROW = _layout("tasks num_parents child_ptr profile", "mean_s critical_path_s cpu memory")  # one more than stages
 EDGE = _layout("parent child")  # stages within the DAG
 SLOT = _layout("start count")  # samples of (stage, wave, level)
 
@@ -154,7 +154,7 @@ class DagBuffers(NamedTuple):
 # rows of the buffers
 JOB_ID, JOB_EXECUTORS, JOB_UNCLAIMED, JOB_INTS = range(4)
 JOB_ARRIVAL, JOB_WEIGHT, JOB_DEADLINE, JOB_WORK, JOB_WORK_LEFT, JOB_FLOATS = range(6)
-STAGE_ID, STAGE_JOB, STAGE_TASKS, STAGE_LEFT, STAGE_RUNNING, STAGE_UNCLAIMED, STAGE_INTS = range(7)
+STAGE_ID, STAGE_JOB, STAGE_TASKS, STAGE_LEFT, STAGE_RUNNING, STAGE_UNCLAIMED, STAGE_PROFILE, STAGE_INTS = range(8)
 STAGE_MEAN, STAGE_CRITICAL_PATH, STAGE_CPU, STAGE_MEMORY, STAGE_FLOATS = range(5)
 STAGE_READY, STAGE_VALID, STAGE_FLAGS = range(3)
 EDGE_PARENT, EDGE_CHILD, EDGE_INTS = range(3)
