@@ -7,8 +7,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-# One stamp for each set of dependencies, each on top of the one before. A stamp older than the
-# constraints or the project file is out of date, and the environment is brought up to date.
+# One stamp for each set of dependencies, each on top of the one before. When the constraints or the
+# project file are newer than the first stamp, .venv is emptied and made again; a later stamp that is
+# missing only adds to it.
 RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 SB3_STAMP := $(VENV)/.installed-sb3
@@ -47,9 +48,11 @@ check: $(DEV_STAMP) ## lint, format, types, import directions
 	@echo "==> import-linter"
 	@$(BIN)/lint-imports --no-logo
 
-bench: $(RUN_STAMP) ## measure the simulator's speed
-	@echo "==> running: dovetail bench sim"
-	@$(BIN)/dovetail bench sim
+bench: $(RUN_STAMP) ## measure the simulator's speed, and how it grows with size
+	@echo "==> running: benchmarks/dag_speed.py (about two minutes, half of it compiling)"
+	@$(BIN)/python benchmarks/dag_speed.py
+	@echo "==> running: benchmarks/dag_scale.py --quick (all sizes: $(BIN)/python benchmarks/dag_scale.py)"
+	@$(BIN)/python benchmarks/dag_scale.py --quick
 
 clean: ## remove caches and build products, keep .venv
 	@echo "==> removing caches and build products"
@@ -61,10 +64,9 @@ distclean: clean ## clean, and remove .venv as well
 	@echo "==> removing $(VENV)"
 	@rm -rf $(VENV)
 
-# An interrupted or failed venv must not look like a finished one.
-.DELETE_ON_ERROR:
-
-$(VENV)/pyvenv.cfg:
+# An interrupted or failed install leaves no stamp, so the next call starts afresh. The new .venv is made with
+# --clear, which works even when $(PYTHON) is the python of the old one.
+$(RUN_STAMP): $(PINS)
 	@command -v $(PYTHON) >/dev/null 2>&1 || { \
 		echo "error: '$(PYTHON)' was not found; name a Python >= 3.11: make run PYTHON=/path/to/python3" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -73,10 +75,9 @@ $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
 		echo "error: '$(PYTHON)' lacks its venv module (on Debian and Ubuntu: apt install python3-venv)" >&2; \
 		exit 1; }
+	@if [ -e $(VENV) ]; then echo "==> removing $(VENV), which is not finished or older than $(PINS)"; fi
 	@echo "==> making $(VENV) with $$($(PYTHON) -V)"
-	@$(PYTHON) -m venv $(VENV)
-
-$(RUN_STAMP): $(PINS) $(VENV)/pyvenv.cfg
+	@$(PYTHON) -m venv --clear $(VENV)
 	@echo "==> installing Dovetail and its dependencies into $(VENV) (the first time takes a minute or two)"
 	@$(PIP_INSTALL) --editable .
 	@touch $@

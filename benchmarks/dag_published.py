@@ -10,12 +10,14 @@ of the four faults are switched on; the fourth, durations that no seed reproduce
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 import numpy as np
 
 from dovetail.core.dag import Floats
+from dovetail.core.errors import DovetailError
 from dovetail.core.seeds import SeedTree
 from dovetail.schedulers import SCHEDULERS
 from dovetail.sim.dag import Compat, DagOptions, DagWorld, run
@@ -64,18 +66,37 @@ def average_jct(catalogue: DagCatalogue, jobs: int, sequences: int, scheduler: s
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Published figures of Decima's simulator, made again.")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     parser.add_argument("folder", type=Path, help="the folder with 2g/, 5g/, ... of Decima's public data")
-    catalogue = read_tpch(parser.parse_args().folder).source.catalogue
-    print(f"{'jobs':>6s} {'scheduler':12s} {'faults on, s':>16s} {'published, s':>13s} {'faults off, s':>16s}")
+    parser.add_argument("--json", action="store_true", help="print one JSON document; the table goes to standard error")
+    args = parser.parse_args()
+    out = sys.stderr if args.json else sys.stdout
+    try:
+        catalogue = read_tpch(args.folder).source.catalogue
+    except DovetailError as error:
+        print(f"dag_published: error: {error}", file=sys.stderr)
+        return 2
+    rows = []
+    print(
+        f"{'jobs':>6s} {'scheduler':12s} {'faults on, s':>16s} {'published, s':>13s} {'faults off, s':>16s}", file=out
+    )
     for jobs, sequences in ((200, 40), (5000, 4)):
         for scheduler in ("dag/fair", "dag/fifo"):
+            published = PUBLISHED[jobs] if scheduler == "dag/fair" else None
+            row = {"jobs": jobs, "sequences": sequences, "scheduler": scheduler, "published_s": published}
             cells = []
-            for compat in (FAULTS, Compat()):
+            for name, compat in (("faults_on", FAULTS), ("faults_off", Compat())):
                 values = average_jct(catalogue, jobs, sequences, scheduler, compat)
-                cells.append(f"{values.mean():8.1f} +- {values.std(ddof=1) / np.sqrt(sequences):5.1f}")
-            published = f"{PUBLISHED[jobs]:.1f}" if scheduler == "dag/fair" else "not known"
-            print(f"{jobs:6d} {scheduler:12s} {cells[0]:>16s} {published:>13s} {cells[1]:>16s}", flush=True)
+                mean, error_s = float(values.mean()), float(values.std(ddof=1) / np.sqrt(sequences))
+                row |= {f"{name}_s": mean, f"{name}_error_s": error_s}
+                cells.append(f"{mean:8.1f} +- {error_s:5.1f}")
+            known = "not known" if published is None else f"{published:.1f}"
+            print(f"{jobs:6d} {scheduler:12s} {cells[0]:>16s} {known:>13s} {cells[1]:>16s}", file=out, flush=True)
+            rows.append(row)
+    if args.json:
+        print(json.dumps({"rows": rows}, indent=2))
     return 0
 
 

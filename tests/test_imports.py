@@ -82,7 +82,7 @@ def test_core_imports_only_the_standard_library_and_numpy():
     [
         ("numba", ("sim/kernels/", "schedulers/learned/")),
         ("torch", ("schedulers/learned/", "training/")),
-        ("ray", ("execution/engines/",)),
+        ("ray", ("execution/engines/", "training/")),
         ("gymnasium", ("envs/", "park/")),
     ],
 )

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ SMALL = [
     *("compare", "dag", "--workload", "layered:dags=6", "--jobs", "3", "--executors", "8"),
     *("--seeds", "3", "--schedulers", "dag/fair,dag/fifo,dag/weighted-fair:alpha=1", "--workers", "1"),
 ]
+
+# A shell starts what runs in the background with SIGINT ignored, which everything below would inherit.
+MINDS_CTRL_C = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
 
 Captured = pytest.CaptureFixture[str]
 
@@ -133,20 +141,24 @@ def test_ctrl_c(tmp_path: Path) -> None:
     """The real thing: a signal to the whole process group, worker processes included."""
     out = tmp_path / "out"
     words = [*SMALL, "--seeds", "100000", "--workers", "2", "--out", str(out)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dovetail", *words],
+    with subprocess.Popen(
+        [sys.executable, "-c", MINDS_CTRL_C, "-m", "dovetail", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-    )
-    for _ in range(1200):
-        summary = out / "summary.parquet"
-        if process.poll() is not None or (summary.exists() and len(read_summary(summary)) > 10):
-            break
-        time.sleep(0.1)
-    os.killpg(process.pid, signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    ) as process:
+        try:
+            for _ in range(1200):
+                summary = out / "summary.parquet"
+                if process.poll() is not None or (summary.exists() and len(read_summary(summary)) > 10):
+                    break
+                time.sleep(0.1)
+            os.killpg(process.pid, signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=60)
+        finally:
+            with suppress(ProcessLookupError):  # nobody is left: it went as it should
+                os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130, stderr
     assert "interrupted after" in stderr and "Traceback" not in stderr
     assert stdout.startswith("scheduler ") and len(stdout.splitlines()) == 4
@@ -262,21 +274,33 @@ def test_notes_go_to_standard_error(capsys: Captured) -> None:
         (["--seed", "-1"], "seed is -1"),
         (["--workers", "0"], "workers is 0"),
         (["--executors", "0"], "executors is 0"),
+        (["--executors", "1000001"], "at most 1,000,000"),
         (["--interval", "5", "--load", "0.5"], "and not both"),
         (["--arrivals", "batch", "--load", "0.5"], "batch takes neither"),
         (["--arrivals", "poisson"], "poisson needs either"),
         (["--arrivals", "burst"], "no kind 'burst'"),
         (["--arrivals", "trace"], "no recorded arrivals"),
         (["--load", "nan"], "load must be above 0"),
+        (["--load", "1e-300"], "a load of 1e-300 on 8 executors means"),
+        (["--interval", "1e300"], "1e+09 at most, not 1e+300"),
         (["--workload", "no/such/dir"], "no such directory"),
         (["--workload", "layerd"], "did you mean 'layered'?"),
         (["--classes", "3:x:1"], "cannot read '3:x:1'"),
         (["--classes", "3:1"], "COUNT:CPU:MEMORY"),
         (["--classes", "1.5:1:1"], "whole number"),
+        (["--classes", "inf:1:1"], "a count of inf in 'inf:1:1'; expected a whole number"),
+        (["--classes", "1e300:1:1"], "1,000,000 at most"),
+        (["--classes", "8:nan:1"], "cannot read '8:nan:1'"),
         (["--classes", "9:64:1"], "the classes have 9"),
         (["--classes", "8:0.001:1"], "fit no executor class"),
         (["--moving-delay", "-1"], "moving_delay_s is -1"),
+        (["--moving-delay", "inf"], "moving_delay_s is inf"),
+        (["--moving-delay", "1e308"], "moving_delay_s is 1e+308"),
         (["--stragglers", "2:2"], "straggler_probability is 2"),
+        (["--stragglers", "0.5:inf"], "straggler_factor is inf"),
+        (["--stragglers", "0.5:1e308"], "straggler_factor is 1e+308"),
+        (["--failures", "inf"], "mean_time_to_failure_s is inf"),
+        (["--failures", "3600:inf"], "repair_s is inf"),
         (["--stragglers", "0.1"], "P:FACTOR"),
         (["--failures", "x"], "MTTF"),
         (["--compat", "pool"], "unknown compat option 'pool'"),
@@ -288,6 +312,20 @@ def test_bad_input(words: list[str], message: str, tmp_path: Path, capsys: Captu
     found = capsys.readouterr()
     assert message in found.err and found.out == "" and "Traceback" not in found.err
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("count = 99999999999999999999999, cpu = 1, memory = 1", "the executor classes have 99,999,999,999"),
+        ("count = 9, cpu = nan, memory = 1", "cpu=nan, memory=1.0); expected count >= 1, cpu > 0"),
+        ("count = 9, cpu = 1, memory = nan", "memory=nan); expected"),
+    ],
+)
+def test_bad_classes_in_a_file(kind: str, message: str, tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "bad.toml").write_text(f"classes = [{{{kind}}}]\n")
+    assert main(["compare", "dag", "--config", str(tmp_path / "bad.toml")]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_bad_family_and_place(tmp_path: Path, capsys: Captured) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.core.config import build, describe, load, to_plain, type_name
+from dovetail.core.config import build, describe, load, read_toml, to_plain, type_name
 from dovetail.core.errors import ConfigError
 
 
@@ -232,3 +232,11 @@ RUNS = st.builds(
 @given(RUNS)
 def test_plain_form_builds_the_same_again(run):
     assert build(Run, to_plain(run)) == run
+
+
+def test_numbers_too_large_for_a_float_are_said(tmp_path):
+    assert "a number of 401 digits" in message({"learner": {"rate": 10**400}})
+    path = tmp_path / "run.toml"
+    path.write_text(f"executors = {'9' * 5000}")
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        read_toml(path)

@@ -10,7 +10,7 @@ from dovetail.evaluation.contenders import Contender
 from dovetail.evaluation.matrix import Matrix, run_matrix
 from dovetail.evaluation.matrix_cell import DagSetting, Failure, OpenSetting, Row
 from dovetail.schedulers import SCHEDULERS
-from dovetail.sim.dag import DagOptions, DagWorld, run
+from dovetail.sim.dag import DagWorld, run
 
 
 def contenders(*specs: str) -> tuple[Contender, ...]:
@@ -76,10 +76,14 @@ def test_one_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch
     assert "seed 1" in str(Failure(Contender.of("dag/fair"), 1, "x"))
 
 
-def test_what_fails_for_all_is_found_before() -> None:
-    big = OpenSetting.of(DagSetting(WORKLOAD, options=DagOptions(executors=10**13)))
-    with pytest.raises(ConfigError, match="do not fit into memory"):
-        big.check(0)
+def test_what_fails_for_all_is_found_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*args: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dovetail.evaluation.matrix_cell.DagWorld", no_room)
+        with pytest.raises(ConfigError, match="do not fit into memory"):
+            small().check(0)
     with pytest.raises(ConfigError, match="jobs is 0"):
         DagSetting(jobs=0)
     with pytest.raises(ConfigError, match="workers is 0"):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from dovetail.core.dag import DagView
-from dovetail.core.errors import UnknownName
+from dovetail.core.dag import DagInfo, DagView, DurationProfiles
+from dovetail.core.errors import ConfigError, UnknownName
 from dovetail.core.seeds import SeedTree
 from dovetail.features import FEATURE_SETS, feature_set, flatten
 from dovetail.sim.dag import DagOptions
 from dovetail.sim.dag.batch import DagBatch, DagBatchView, Episode
-from dovetail.testing.dag_views import JobSketch, StageSketch, make_view, random_view
+from dovetail.testing.dag_views import JobSketch, StageSketch, info_for, make_view, random_view
 from dovetail.workloads import Arrivals, Deadlines, open_source
 
 TWO_JOBS = make_view(
@@ -36,6 +37,9 @@ TWO_JOBS = make_view(
 )
 
 
+INFO = info_for()  # 50 executors of one size, nothing known but the means
+
+
 def test_published_versions_keep_their_columns():
     """A model is stored with the name of its features.  Whatever changes them must be a new version."""
     decima = ("tasks_left", "work_left", "job_executors", "source_executors", "local")
@@ -54,7 +58,23 @@ def test_published_versions_keep_their_columns():
         "system_work_left",
     )
     names = {name: tuple(column.name for column in one.columns) for name, one in FEATURE_SETS.items()}
-    assert names == {"decima-1": decima, "wide-1": wide}
+    informed = (
+        *wide,
+        "running",
+        "rest_duration",
+        "first_extra",
+        "fresh_extra",
+        "inflation",
+        "unclaimed_work",
+        "log_job_work_left",
+        "foremost",
+        "place",
+        "equal_share_gap",
+        "rank_share_gap",
+        "sharing_jobs",
+        "source_idle",
+    )
+    assert names == {"decima-1": decima, "wide-1": wide, "informed-1": informed}
 
 
 def test_decima_by_hand():
@@ -86,6 +106,45 @@ def test_wide_by_hand():
     assert column["system_work_left"] == pytest.approx([0.072, 0.072, 0.072])
 
 
+def informed(view: DagView, info: DagInfo) -> dict[str, list[float]]:
+    features = feature_set("informed-1")
+    nodes = features.write(flatten(view, info))
+    return {one.name: nodes[:, k].tolist() for k, one in enumerate(features.columns)}
+
+
+def test_informed_by_hand():
+    # 50 executors; both jobs can use more; job 1 has the most work left, so it ranks first: shares 50/4 and 50 * 3/4
+    column = informed(TWO_JOBS, INFO)
+    assert column["running"] == pytest.approx([1, 0, 0])
+    assert column["rest_duration"] == pytest.approx([1, 2.5, 25])
+    assert column["first_extra"] == column["fresh_extra"] == column["inflation"] == [0, 0, 0]
+    assert column["unclaimed_work"] == pytest.approx([0.6, 2.0, 4.0])
+    assert column["log_job_work_left"] == pytest.approx(np.log1p([32, 32, 40]) / 5)
+    assert column["foremost"] == [1, 0, 1]
+    assert column["place"] == [0, 0, 1]
+    assert column["equal_share_gap"] == pytest.approx([1.5, 1.5, 2.5])
+    assert column["rank_share_gap"] == pytest.approx([2.75, 2.75, 1.25])
+    assert column["sharing_jobs"] == pytest.approx([0.1] * 3)
+    assert column["source_idle"] == [1, 1, 1]
+
+
+def test_informed_durations_come_from_the_profiles():
+    # by level 5, 15: fresh 6, 8; first 4, 5; rest 2, 3; job 0 holds 10 and would hold 20
+    profiles = DurationProfiles(np.array([5, 15]), np.array([[[6.0, 8.0], [4.0, 5.0], [2.0, 3.0]]]))
+    view = TWO_JOBS._replace(stage_profile=np.array([0, -1, -1]))
+    column = informed(view, replace(INFO, profiles=profiles))
+    assert column["rest_duration"] == pytest.approx([2.5 / 2, 5 / 2, 50 / 2])
+    assert column["first_extra"] == pytest.approx([2 / 2, 0, 0])
+    assert column["fresh_extra"] == pytest.approx([4.5 / 2, 0, 0])
+    assert column["inflation"] == pytest.approx([(3 / 2.5 - 1) / 0.5, 0, 0])
+    assert column["log_job_work_left"][0] == pytest.approx(np.log1p((60 * 2 + 40 * 5) / 10) / 5)
+
+
+def test_informed_needs_to_know_the_cluster():
+    with pytest.raises(ConfigError, match=r"flatten\(view, info\)"):
+        feature_set("informed-1").write(flatten(TWO_JOBS))
+
+
 def test_executors_of_no_job_are_local_to_none():
     nodes = feature_set("decima-1").write(flatten(TWO_JOBS._replace(source_job=-1)))
     assert nodes[:, 4].tolist() == [-2, -2, -2]
@@ -94,7 +153,7 @@ def test_executors_of_no_job_are_local_to_none():
 def test_numbers_stay_within_their_bounds():
     huge = TWO_JOBS._replace(stage_left=np.full(3, 10**9), job_deadline_s=np.array([-1e9, np.inf]))
     for features in FEATURE_SETS.values():
-        nodes = features.write(flatten(huge))
+        nodes = features.write(flatten(huge, INFO))
         assert (nodes >= features.low).all() and (nodes <= features.high).all()
 
 
@@ -102,9 +161,9 @@ def test_numbers_stay_within_their_bounds():
 def test_output_can_be_given(name):
     features = feature_set(name)
     room = np.full((9, len(features)), 7.0, dtype=np.float32)
-    nodes = features.write(flatten(TWO_JOBS), room)
+    nodes = features.write(flatten(TWO_JOBS, INFO), room)
     assert np.shares_memory(nodes, room)
-    assert np.array_equal(nodes, features.write(flatten(TWO_JOBS)))
+    assert np.array_equal(nodes, features.write(flatten(TWO_JOBS, INFO)))
     assert (room[3:] == 7.0).all()
 
 
@@ -122,7 +181,7 @@ def test_the_graph_of_one_view():
     assert dags.least_limit.tolist() == [11, 11, 1]
 
 
-def batch_views(steps: int = 90) -> Iterator[DagBatchView]:
+def batch_views(steps: int = 90) -> Iterator[tuple[DagBatchView, DagInfo]]:
     """Worlds of different sizes under random decisions, one of which runs out of episodes."""
     source, seeds = open_source("layered:dags=9,tasks.tasks=[1,30]"), SeedTree(1)
     episodes = [
@@ -142,7 +201,7 @@ def batch_views(steps: int = 90) -> Iterator[DagBatchView]:
     rng = np.random.default_rng(0)
     views, _ = batch.start()
     for _ in range(steps):
-        yield views
+        yield views, batch.info
         stage, limit = np.full(4, -1), np.zeros(4, dtype=np.int64)
         for w in np.flatnonzero(views.active):
             view = views.world(w)
@@ -155,12 +214,12 @@ def batch_views(steps: int = 90) -> Iterator[DagBatchView]:
 def test_one_view_and_many_give_the_same(name):
     features = feature_set(name)
     emptied = False
-    for views in batch_views():
-        many = flatten(views)
+    for views, info in batch_views():
+        many = flatten(views, info)
         nodes = features.write(many)
         assert len(nodes) == many.num_stages == views.stage_ptr[-1]
         for w in range(4):
-            one = flatten(views.world(w))
+            one = flatten(views.world(w), info)
             first_job, first_stage = views.job_ptr[w], views.stage_ptr[w]
             stages = slice(first_stage, views.stage_ptr[w + 1])
             edges = slice(views.edge_ptr[w], views.edge_ptr[w + 1])
@@ -181,6 +240,6 @@ def test_features_do_not_touch_the_view():
     view = random_view(np.random.default_rng(0))  # its arrays are read-only
     before = [np.copy(array) for array in view]
     for features in FEATURE_SETS.values():
-        features.write(flatten(view))
+        features.write(flatten(view, INFO))
     assert all(np.array_equal(a, b) for a, b in zip(before, view, strict=True))
     assert isinstance(view, DagView)

@@ -15,6 +15,7 @@ DAG = [
     "dag/graphene",
     "dag/random",
     "dag/rollout",
+    "dag/oracle-search",
 ]
 
 

@@ -36,7 +36,7 @@ def test_rewards_add_up(name: str) -> None:
     if name == "average-jct":
         assert -total == pytest.approx(ended[0].result.completion_s.sum(), rel=1e-9)
     if name == "makespan":
-        assert -total == pytest.approx(ended[0].result.makespan_s, rel=1e-9)
+        assert -total == pytest.approx(ended[0].result.last_finish_s, rel=1e-9)
 
 
 def test_unknown_objective() -> None:

@@ -30,7 +30,7 @@ def test_two_jobs_one_after_the_other() -> None:
     result = play(toy_workload(one_stage(4, 3.0), one_stage(2, 1.0)), executors=2)
     assert result.finish_s.tolist() == [8.0, 11.0]
     assert result.avg_jct_s == 9.5
-    assert result.makespan_s == 11.0
+    assert result.last_finish_s == 11.0
     assert result.busy_s == 14.0
 
 
@@ -174,6 +174,69 @@ def test_refused_decisions_say_why_and_change_nothing(decision: DagDecision, tex
     assert world.result().finish_s.tolist() == [4.0]
 
 
+@pytest.mark.parametrize(
+    "decisions",
+    [
+        [DagDecision(0.0, 1)],
+        [DagDecision(0, 1.5)],
+        [DagDecision("0", 1)],
+        [DagDecision(0, None)],
+        [DagDecision(0, 2**63)],
+        [DagDecision(0, -(2**70))],
+        [(0, 1)],
+        [None],
+        [7],
+        None,
+        DagDecision(0, 1),
+    ],
+)
+def test_what_is_no_decision_is_refused_with_what_was_given(decisions) -> None:
+    world = DagWorld(toy_workload(one_stage(1, 1.0)), DagOptions(executors=1), SeedTree(0))
+    world.advance()
+    with pytest.raises(InvalidDecision, match=r"given .*; expected a (sequence of )?DagDecision"):
+        world.apply(decisions)
+    world.apply([DagDecision(np.int64(0), np.int32(1))])
+    assert world.advance() is None
+
+
+@pytest.mark.parametrize(
+    ("bad", "text"),
+    [
+        (DagDecision(0, 2), "already chosen in this round"),
+        (DagDecision(1, 0), "already holds 0 executors"),
+        (DagDecision(1, 4), "the cluster has 3 executors"),
+        (DagDecision(9, 1), "the view has stages 0 to 2"),
+        (DagDecision(1, 1.5), "all whole numbers"),
+        (None, "given None"),
+    ],
+)
+def test_of_several_decisions_all_are_carried_out_or_none(bad: DagDecision, text: str) -> None:
+    world = DagWorld(toy_workload(*[one_stage(2, 1.0)] * 3), DagOptions(executors=3), SeedTree(0), record=True)
+    world.advance()
+    world.apply([DagDecision(2, 1)])
+    before = [np.copy(part) for part in world.advance()]
+    for decisions in ([DagDecision(0, 1), bad], [DagDecision(0, 1), bad, DagDecision(1, 1)]):
+        with pytest.raises(InvalidDecision, match=text):
+            world.apply(decisions)
+        for part, old in zip(world.advance(), before, strict=True):
+            np.testing.assert_array_equal(part, old)
+    world.apply([DagDecision(0, 1), DagDecision(1, 1)])
+    while (view := world.advance()) is not None:
+        world.apply(fifo(view))
+    result = world.result()
+    assert result.decisions == len(result.decision_log)
+    assert result.decision_log["job"].tolist()[:3] == [2, 0, 1]
+    assert result.finish_s.tolist() == [4.0, 4.0, 4.0]
+
+
+def test_all_of_many_decisions_are_recorded() -> None:
+    world = DagWorld(toy_workload(*[one_stage(1, 1.0)] * 600), DagOptions(executors=600), SeedTree(0), record=True)
+    world.advance()
+    world.apply([DagDecision(stage, 1) for stage in range(600)])
+    assert world.advance() is None
+    assert world.result().decision_log["job"].tolist() == list(range(600))
+
+
 def test_nothing_to_decide() -> None:
     world = DagWorld(toy_workload(one_stage(1, 1.0)), DagOptions(executors=1), SeedTree(0))
     with pytest.raises(InvalidDecision, match="call advance"):
@@ -197,10 +260,21 @@ def test_several_decisions_at_once() -> None:
     ("option", "text"),
     [
         ({"executors": 0}, "at least one executor"),
+        ({"executors": 1_000_001}, "at most 1,000,000"),
         ({"moving_delay_s": -1.0}, "a delay of 0 s or more"),
         ({"moving_delay_s": float("nan")}, "a delay of 0 s or more"),
         ({"straggler_probability": 1.5}, "a share from 0 to 1"),
+        ({"straggler_factor": float("inf")}, "1e\\+06 at most"),
+        ({"straggler_factor": 0.5}, "a factor of 1 or more"),
+        *(
+            ({name: seconds}, f"{name} is .*1e\\+09 s")
+            for name in ("moving_delay_s", "warm_up_s", "mean_time_to_failure_s", "repair_s")
+            for seconds in (float("inf"), 2e9)
+        ),
         ({"classes": (ExecutorClass(0),)}, "count >= 1"),
+        ({"classes": (ExecutorClass(1, cpu=float("nan")),)}, "cpu > 0"),
+        ({"classes": (ExecutorClass(1, memory=float("nan")),)}, "memory > 0"),
+        ({"classes": (ExecutorClass(10**6), ExecutorClass(1))}, "1,000,001 executors; expected 1,000,000 at most"),
         ({"compat": Compat(idle_until_arrival=True), "mean_time_to_failure_s": 9.0}, "exclude each other"),
     ],
 )

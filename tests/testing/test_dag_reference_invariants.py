@@ -73,7 +73,7 @@ class Rambler:
             return []
         stage = int(self.rng.choice(np.flatnonzero(view.stage_valid)))
         held = int(view.job_executors[view.stage_job[stage]])
-        return [DagDecision(stage, held + int(self.rng.integers(1, view.source_executors + 2)))]
+        return [DagDecision(stage, held + int(self.rng.integers(1, view.source_executors + 1)))]
 
 
 def check_books(world: ReferenceDagWorld, view: DagView) -> None:

@@ -63,6 +63,7 @@ def test_a_longer_sequence_starts_like_a_shorter_one():
         ({"kind": "poisson", "interval_s": 1, "load": 1, "executors": 1}, "not both"),
         ({"kind": "poisson", "interval_s": 0}, "above 0"),
         ({"kind": "poisson", "interval_s": float("nan")}, "above 0"),
+        ({"kind": "poisson", "interval_s": 2e9}, "1e\\+09 at most"),
         ({"kind": "poisson", "load": -1, "executors": 5}, "above 0"),
         ({"kind": "poisson", "load": 0.5}, "number of executors"),
         ({"kind": "batch", "interval_s": 3}, "neither"),
@@ -72,6 +73,12 @@ def test_a_longer_sequence_starts_like_a_shorter_one():
 def test_impossible_arrivals_are_refused(options, says):
     with pytest.raises(DovetailError, match=says):
         Arrivals(**options)
+
+
+@pytest.mark.parametrize("load", [1e-300, 5e-324])
+def test_a_load_with_years_between_jobs_is_refused(load):
+    with pytest.raises(DovetailError, match="seconds between jobs"):
+        Arrivals("poisson", load=load, executors=50).times_s(3, flat, rng())
 
 
 @pytest.mark.parametrize("options", [(0, 1, 5), (2, 1, 5), (1, float("inf"), 5), (1, 2, 0)])

@@ -1,5 +1,6 @@
 """Mean durations and work by wave and executor count, by hand."""
 
+import numpy as np
 import pytest
 from tests.testing.dag_toys import ToyJob, ToyStage, toy_workload
 
@@ -7,8 +8,8 @@ from dovetail.core.seeds import SeedTree
 from dovetail.schedulers import SCHEDULERS
 from dovetail.sim.dag import DagOptions, DagWorld, run
 from dovetail.workloads.arrivals import Arrivals
-from dovetail.workloads.dag import FIRST, FRESH, REST
-from dovetail.workloads.durations import dag_work_at_s, fill_samples
+from dovetail.workloads.dag import FIRST, FRESH, REST, DagWorkload
+from dovetail.workloads.durations import dag_work_at_s, fill_samples, ideal_s
 from dovetail.workloads.source import open_source
 
 
@@ -45,3 +46,16 @@ def test_a_load_is_the_share_of_time_that_executors_are_busy(load):
         busy_s += run(world, SCHEDULERS.create("dag/fair-spill"), SeedTree(seed).generator()).busy_s
         span_s += workload.arrival_s[-1]
     assert busy_s / (50 * span_s) == pytest.approx(load, rel=0.07)
+
+
+@pytest.mark.parametrize("executors", [5, 50])
+def test_no_job_is_faster_alone_than_the_ideal(executors):
+    catalogue = open_source("tpch-like").catalogue
+    least = ideal_s(catalogue, executors)
+    for dag in range(0, catalogue.num_dags, 12):
+        alone = DagWorkload(catalogue, ("j",), np.array([dag]), np.zeros(1), np.ones(1), np.array([np.inf]))
+        took_s = []
+        for seed in range(5):
+            world = DagWorld(alone, DagOptions(executors=executors), SeedTree(seed))
+            took_s.append(run(world, SCHEDULERS.create("dag/fair-spill"), SeedTree(0).generator()).finish_s[0])
+        assert np.mean(took_s) > 0.98 * least[dag], catalogue.dag_name[dag]

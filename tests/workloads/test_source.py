@@ -8,7 +8,8 @@ from dovetail.core.errors import ConfigError, DovetailError, UnknownName
 from dovetail.core.seeds import SeedTree
 from dovetail.workloads.arrivals import Arrivals, Deadlines
 from dovetail.workloads.check import check_source
-from dovetail.workloads.source import BUNDLED, DagSource, ideal_s, open_source
+from dovetail.workloads.durations import ideal_s
+from dovetail.workloads.source import BUNDLED, DagSource, open_source
 
 BATCH = Arrivals("batch")
 POISSON = Arrivals("poisson", interval_s=25)
@@ -103,10 +104,10 @@ def test_weights_are_drawn_from_the_list():
 
 
 def test_deadlines_follow_from_the_ideal_time():
-    assert ideal_s(diamond(), 2).tolist() == [9, 7.5]  # work / 2 executors
-    assert ideal_s(diamond(), 10).tolist() == [7, 1.5]  # critical path
+    assert ideal_s(diamond(), 2).tolist() == [9, 2.5]  # work / 2 executors, at the durations of few executors
+    assert ideal_s(diamond(), 10).tolist() == [7, 1]  # the longest chain; two waves on 5 executors, not one on 10
     workload = DagSource("toy", diamond()).sequence(9, POISSON, SeedTree(0), deadlines=Deadlines(2, 2, 10))
-    expected = workload.arrival_s + 2 * np.array([7, 1.5])[workload.job_dag]
+    expected = workload.arrival_s + 2 * np.array([7, 1])[workload.job_dag]
     np.testing.assert_allclose(workload.deadline_s, expected)
 
 

@@ -26,6 +26,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "export": ("dovetail.cli.export", "write a record in another tool's format, such as Perfetto's"),
     "explain": ("dovetail.cli.explain", "say why a job waited, from the reasons recorded"),
     "workload": ("dovetail.cli.workload", "describe, validate, generate or import a workload"),
+    "train": ("dovetail.cli.train", "learn a scheduler for a workload"),
+    "evaluate": ("dovetail.cli.evaluate", "compare a trained network with the heuristics on held-out sequences"),
     "tune": ("dovetail.cli.tune", "search a scheduler's parameters on training seeds"),
     "list": ("dovetail.cli.list", "list the schedulers and their parameters"),
     "bench": ("dovetail.cli.bench", "measure the simulator's speed on this machine"),

@@ -86,7 +86,7 @@ class DagArguments:
         executors = 50 if executors is None else executors
         names = COMPAT if "all" in self.compat else self.compat
         options = DagOptions(
-            executors=max(executors, 1) if self.classes else executors,  # the classes are checked one by one
+            executors=executors,
             classes=self.classes,
             moving_delay_s=self.moving_delay,
             straggler_probability=self.stragglers.probability,
@@ -196,11 +196,15 @@ _INSTEAD = (
 
 
 def _classes(text: str) -> list[dict[str, object]]:
+    from dovetail.core.dag import MAX_EXECUTORS
+
     found: list[dict[str, object]] = []
     for part in text.split(","):
         count, cpu, memory = _numbers("--classes", part, "COUNT:CPU:MEMORY, such as 30:1:0.5", 3)
-        if count != int(count):
-            raise ConfigError(f"--classes: a count of {count:g} in {part!r}; expected a whole number")
+        if not (count.is_integer() and count <= MAX_EXECUTORS):
+            raise ConfigError(
+                f"--classes: a count of {count:g} in {part!r}; expected a whole number, {MAX_EXECUTORS:,} at most"
+            )
         found.append({"count": int(count), "cpu": cpu, "memory": memory})
     return found
 

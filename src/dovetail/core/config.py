@@ -22,6 +22,7 @@ from typing import Any, Literal, TypeVar, Union, cast
 from dovetail.core.errors import ConfigError
 from dovetail.core.suggest import did_you_mean
 
+MOST = 1e300  # of a number in a configuration
 Config = TypeVar("Config")
 
 
@@ -56,7 +57,7 @@ def read_toml(path: str | Path) -> dict[str, object]:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text, as TOML must be (byte {error.start})") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError, or a number too long to be read
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
 
 
@@ -115,6 +116,8 @@ def convert(value: object, hint: Any, place: Place) -> object:
                 return member
     elif hint is float:
         if isinstance(value, int) and not isinstance(value, bool):
+            if abs(value) > MOST:
+                raise ConfigError(f"{place}: a number of {len(str(abs(value)))} digits; expected at most {MOST:g}")
             return float(value)
     elif hint not in (int, str, bool):
         raise TypeError(f"{place}: fields annotated {hint!r} cannot be configured")

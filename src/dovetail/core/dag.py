@@ -23,6 +23,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+MAX_EXECUTORS = 1_000_000  # of a cluster
+
 
 class DagView(NamedTuple):
     """The state of the cluster at the moment some executors can be given away.
@@ -111,7 +113,8 @@ class DagDecision(NamedTuple):
     """Give executors on offer to `stage`, until its job holds `limit` of them.
 
     The world hands over min(limit - job_executors, executors on offer, stage_unclaimed).  A limit that is not above
-    what the job holds, or a stage that is not valid, is an `InvalidDecision`.
+    what the job holds, or is above the number of executors of the cluster, or a stage that is not valid, is an
+    `InvalidDecision`; so is anything but whole numbers.
     """
 
     stage: int  # stage index of the view
@@ -165,6 +168,7 @@ class DagInfo:
     classes: tuple[ExecutorClass, ...]
     moving_delay_s: float
     look_ahead: LookAhead | None = None
+    oracle: LookAhead | None = None  # as look_ahead, but it tells the future; only where that is asked for
     profiles: DurationProfiles | None = None
 
 

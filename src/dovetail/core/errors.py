@@ -88,6 +88,10 @@ class RecordError(DovetailError):
     """A record directory is missing, incomplete, or of a version this code cannot read."""
 
 
+class CheckpointError(DovetailError):
+    """A trained model is missing, damaged, or does not fit this version."""
+
+
 class MissingExtra(DovetailError):
     """A feature needs packages that the default install leaves out."""
 

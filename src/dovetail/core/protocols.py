@@ -37,5 +37,8 @@ class World(Protocol[ViewOut, DecisionIn]):
         ...
 
     def apply(self, decisions: Sequence[DecisionIn]) -> None:
-        """Carry out decisions on the last view, in order; `InvalidDecision` stops at the first that cannot be."""
+        """Carry out decisions on the last view, in order.
+
+        `InvalidDecision` if one of them cannot be: then none has been, and `advance` gives the same view again.
+        """
         ...

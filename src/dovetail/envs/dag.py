@@ -179,8 +179,9 @@ class DagEnv(gymnasium.Env[Observation, Action]):
     def _show(self, view: DagView | None) -> None:
         self._view = self._dags = None
         if view is not None:
+            assert self._worlds is not None
             self._view, self._stages = cut_to_size(view, self.max_stages)
-            self._dags = flatten(self._view)
+            self._dags = flatten(self._view, self._worlds.info)
 
     def _problem(self, stage: int, limit: int) -> str | None:
         """Why the action cannot be carried out, or None.  Asked beforehand: a world that refuses is lost."""

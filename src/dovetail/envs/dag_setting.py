@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail.core.errors import ConfigError
 from dovetail.core.suggest import did_you_mean
-from dovetail.features.dag import FeatureSet, feature_set
+from dovetail.features import FeatureSet, feature_set
 from dovetail.sim.dag.objective import Objective, objective
 from dovetail.sim.dag.options import DagOptions
 from dovetail.workloads.arrivals import Arrivals, Deadlines

@@ -144,7 +144,7 @@ class DagVectorEnv(VectorEnv[Observation, Action, NDArray[Any]]):
             )
 
     def _observe(self, views: DagBatchView) -> Observation:
-        self._dags = dags = flatten(views)
+        self._dags = dags = flatten(views, self._worlds.info)
         return {
             "graph": graph_of(dags, self.features),
             "stage_job": dags.stage_job,

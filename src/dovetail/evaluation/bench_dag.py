@@ -1,81 +1,210 @@
 """How fast the dag simulator is, measured against the plain-Python reference in the same run.
 
-Rates are per CPU-second of this process (per second of wall time for the batched simulator, which uses threads).
-The workload is the one the published simulators are quoted for: 50 executors, 200 jobs, 25 s between arrivals.
+Rates are per CPU-second of this process (per second of wall time for the batched simulator, which uses threads); each
+is the median over several job sequences.  The workload is the one the published simulators are quoted for: 50
+executors, 200 jobs, 25 s between arrivals.  The reference gets the first of the same sequences or, where they are
+longer than it can do in a few seconds, shorter ones of the same kind.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dovetail.core.dag import Ints
+from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.core.seeds import SeedTree
 from dovetail.schedulers import SCHEDULERS
-from dovetail.sim.dag import DagOptions, DagResult, DagScheduler, DagWorld, run
+from dovetail.sim.dag import DagOptions, DagScheduler, DagWorld, run
 from dovetail.sim.dag.batch import DagBatch, DagBatchView, Episode
 from dovetail.testing import ReferenceDagWorld
 from dovetail.workloads.arrivals import Arrivals
 from dovetail.workloads.dag import DagWorkload
 from dovetail.workloads.source import DagSource, open_source
+from dovetail.workloads.store import write_source
 
 SCHEDULER = "dag/fair"
+LEAST_REPEATS = 3  # of everything that is measured, however long it takes
+LOADED_JOBS = 5000
+# A world takes about 128 bytes for an executor and ten times that for a job: 2.5 GB in all.
+MOST_ROOM = 20_000_000
 
 
 @dataclass(frozen=True)
 class BenchOptions:
+    """What is measured, and for how long."""
+
     workload: str = "tpch-like"
     jobs: int = 200
     interval_s: float = 25.0
     executors: int = 50
-    reference_jobs: int = 20  # the reference is a hundred times slower: a shorter sequence of the same kind
+    reference_jobs: int = 200  # at most; the reference is a hundred times slower
     worlds: int = 256
     threads: int = 2
     seconds: float = 3.0  # how long each rate is measured
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        for name, high in (("jobs", 100_000), ("reference_jobs", 1000), ("worlds", 100_000), ("threads", 256)):
+            if not 1 <= getattr(self, name) <= high:
+                raise ConfigError(f"{name} is {getattr(self, name)}; expected at least 1, {high:,} at most")
+        if not 0 < self.seconds <= 3600:
+            raise ConfigError(f"seconds is {self.seconds}; expected more than 0, 3600 at most")
+        self.cluster()
+        self.arrivals()
+        if self.worlds * (self.executors + 10 * self.jobs) > MOST_ROOM:
+            raise ConfigError(
+                f"{self.worlds:,} worlds of {self.jobs:,} jobs on {self.executors:,} executors do not fit into memory; "
+                f"expected worlds * (executors + 10 * jobs) of {MOST_ROOM:,} at most"
+            )
+
+    def cluster(self) -> DagOptions:
+        return DagOptions(executors=self.executors)
+
+    def arrivals(self) -> Arrivals:
+        return Arrivals(kind="poisson", interval_s=self.interval_s)
+
+
+class Timed(NamedTuple):
+    """One run from start to end: what was done in how many CPU-seconds."""
+
+    tasks: int
+    events: int
+    decisions: int
+    seconds: float
+
 
 def bench_sim(options: BenchOptions, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """All rates, and their ratios to the reference."""
+    try:
+        return _bench_sim(options, say)
+    except MemoryError as error:
+        raise ConfigError(
+            f"{options.worlds:,} worlds of {options.jobs:,} jobs on {options.executors:,} executors do not fit into "
+            "memory; expected fewer"
+        ) from error
+
+
+def _bench_sim(options: BenchOptions, say: Callable[[str], None]) -> dict[str, Any]:
     source = open_source(options.workload)
-    cluster = DagOptions(executors=options.executors)
     say("compiling, or loading what was compiled before")
-    compile_s = _timed(lambda: _compile(source, cluster))
+    compile_s = _wall_seconds(lambda: _compile(source, options.cluster()))
     say("compiled scheduler")
-    events = _task_rate(source, cluster, options, compiled=True)
+    compiled = _runs(source, options, options.jobs, partial(time_run, compiled=True))
     say("scheduler in Python")
-    decisions = _decision_rate(source, cluster, options)
+    python = _runs(source, options, options.jobs, partial(time_run, compiled=False))
     say(f"batched, {options.worlds} worlds on {options.threads} threads")
-    batched = _batched_rate(source, cluster, options)
-    say("plain-Python reference")
-    reference_events, reference_decisions = _reference_rates(source, cluster, options)
-    reset_s = _reset_seconds(options.workload, cluster)
+    batched = _batched_rates(source, options)
+    say(f"plain-Python reference, {LEAST_REPEATS} sequences or more")
+    jobs = min(options.jobs, options.reference_jobs)
+    reference = _runs(source, options, jobs, time_reference)
+    say(f"loading {LOADED_JOBS:,} jobs from disk")
+    load_s = [_load_seconds(source, options) for _ in range(LEAST_REPEATS)]
+
+    events = median(one.tasks / one.seconds for one in compiled)
+    decisions = median(one.decisions / one.seconds for one in python)
+    reference_events = median(one.tasks / one.seconds for one in reference)
+    reference_decisions = median(one.decisions / one.seconds for one in reference)
     return {
         "schema": 1,
         "workload": options.workload,
         "jobs": options.jobs,
+        "reference_jobs": jobs,
         "interval_s": options.interval_s,
         "executors": options.executors,
         "scheduler": SCHEDULER,
+        "worlds": options.worlds,
+        "threads": options.threads,
         "events_per_s": events,
         "python_decisions_per_s": decisions,
-        "batched_decisions_per_s": batched,
+        "batched_decisions_per_s": median(batched),
         "reference_events_per_s": reference_events,
         "reference_decisions_per_s": reference_decisions,
         "events_ratio": events / reference_events,
         "python_decisions_ratio": decisions / reference_decisions,
-        "batched_decisions_ratio": batched / reference_decisions,
-        "load_and_reset_5000_jobs_s": reset_s,
+        "batched_decisions_ratio": median(batched) / reference_decisions,
+        "repeats": {
+            "events": len(compiled),
+            "python_decisions": len(python),
+            "batched_decisions": len(batched),
+            "reference": len(reference),
+            "load_and_reset": len(load_s),
+        },
+        "load_and_reset_5000_jobs_s": median(load_s),
         "compile_or_load_s": compile_s,
     }
 
 
-def _sequence(source: DagSource, jobs: int, interval_s: float, seeds: SeedTree) -> DagWorkload:
-    return source.sequence(jobs, Arrivals(kind="poisson", interval_s=interval_s), seeds.child("workload"))
+def speed_table(figures: dict[str, Any]) -> str:
+    """The figures of `bench_sim` for people, and what was run to get them."""
+    repeats, jobs, few = figures["repeats"], f"{figures['jobs']} jobs", f"{figures['reference_jobs']} jobs"
+    batch = f"{figures['worlds']} worlds, {figures['threads']} threads, {jobs}"
+    rows = (
+        ("task events per CPU-second, compiled scheduler", "events", jobs, "events"),
+        ("decisions per CPU-second, scheduler in Python", "python_decisions", jobs, "python_decisions"),
+        ("decisions per second, batched, random policy", "batched_decisions", batch, "batched_decisions"),
+        ("reference: task events per CPU-second", "reference_events", few, "reference"),
+        ("reference: decisions per CPU-second", "reference_decisions", few, "reference"),
+    )
+    lines = [f"{'':48s} {'median':>12s} {'x reference':>12s}  of"]
+    for text, name, what, repeat in rows:
+        ratio = f"{figures[f'{name}_ratio']:,.0f}" if f"{name}_ratio" in figures else ""
+        lines.append(f"{text:48s} {figures[f'{name}_per_s']:12,.0f} {ratio:>12s}  {repeats[repeat]} x {what}")
+    lines.append(
+        f"{f'seconds to load {LOADED_JOBS:,} jobs from disk, and reset':48s} "
+        f"{figures['load_and_reset_5000_jobs_s']:12.3f} {'':12s}  {repeats['load_and_reset']} x {LOADED_JOBS:,} jobs"
+    )
+    lines.append(
+        f"{figures['workload']}, {figures['executors']} executors, {figures['interval_s']:g} s between arrivals, "
+        f"{figures['scheduler']}; the reference is plain Python, on "
+        + (
+            "shorter sequences of the same kind"
+            if figures["reference_jobs"] < figures["jobs"]
+            else "the same sequences"
+        )
+    )
+    return "\n".join(lines)
+
+
+# --- one run ---------------------------------------------------------------------------------------------------
+
+
+def time_run(
+    workload: DagWorkload, cluster: DagOptions, seeds: SeedTree, scheduler: DagScheduler, *, compiled: bool
+) -> Timed:
+    """A run in the simulator; making the world is not counted."""
+    world = DagWorld(workload, cluster, seeds)
+    start = time.process_time()
+    result = run(world, scheduler, seeds.child("scheduler").generator(), compiled=compiled)
+    return Timed(_tasks(workload), result.events, result.decisions, time.process_time() - start)
+
+
+def time_reference(workload: DagWorkload, cluster: DagOptions, seeds: SeedTree, scheduler: DagScheduler) -> Timed:
+    """The same run in the plain-Python reference; making the world is not counted."""
+    world = ReferenceDagWorld(workload, cluster, seeds.child("durations").key(), seeds.child("failures").key())
+    start = time.process_time()
+    scheduler.reset(world.info, seeds.child("scheduler").generator())
+    decisions = 0
+    while (view := world.advance()) is not None:
+        chosen = scheduler.decide(view)
+        decisions += len(chosen)
+        world.apply(chosen)
+    return Timed(_tasks(workload), world.events, decisions, time.process_time() - start)
+
+
+def _tasks(workload: DagWorkload) -> int:
+    return int(workload.catalogue.dag_tasks[workload.job_dag].sum())
 
 
 def _scheduler() -> DagScheduler:
@@ -83,83 +212,30 @@ def _scheduler() -> DagScheduler:
     return scheduler
 
 
-def _run(workload: DagWorkload, cluster: DagOptions, seeds: SeedTree, *, compiled: bool) -> DagResult:
-    world = DagWorld(workload, cluster, seeds)
-    return run(world, _scheduler(), seeds.child("scheduler").generator(), compiled=compiled)
+# --- several runs ----------------------------------------------------------------------------------------------
 
 
-def _compile(source: DagSource, cluster: DagOptions) -> None:
-    seeds = SeedTree(1)
-    workload = _sequence(source, 2, 25.0, seeds)
-    _run(workload, cluster, seeds, compiled=True)
-    _run(workload, cluster, seeds, compiled=False)
-    batch = DagBatch(source.catalogue, cluster, iter([Episode(workload, seeds)]), 1)
-    view, _ = batch.start()
-    batch.step(*random_decisions(view, np.random.default_rng(0)))
-
-
-def _timed(action: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
-
-
-def _repeat(options: BenchOptions, one: Callable[[SeedTree], float]) -> float:
-    """Best rate over as many different sequences as the time allows; `one` returns a rate."""
-    rates = []
+def _runs(
+    source: DagSource,
+    options: BenchOptions,
+    jobs: int,
+    one: Callable[[DagWorkload, DagOptions, SeedTree, DagScheduler], Timed],
+) -> list[Timed]:
+    """As many sequences as the time allows, always the same ones in the same order."""
+    found: list[Timed] = []
     until = time.perf_counter() + options.seconds
-    number = 0
-    while number < 2 or time.perf_counter() < until:
-        rates.append(one(SeedTree(options.seed).child("bench", number)))
-        number += 1
-    return max(rates)
-
-
-def _task_rate(source: DagSource, cluster: DagOptions, options: BenchOptions, *, compiled: bool) -> float:
-    def one(seeds: SeedTree) -> float:
-        workload = _sequence(source, options.jobs, options.interval_s, seeds)
-        world = DagWorld(workload, cluster, seeds)
-        start = time.process_time()
-        run(world, _scheduler(), seeds.child("scheduler").generator(), compiled=compiled)
-        seconds = time.process_time() - start
-        return float(workload.catalogue.dag_tasks[workload.job_dag].sum()) / seconds
-
-    return _repeat(options, one)
-
-
-def _decision_rate(source: DagSource, cluster: DagOptions, options: BenchOptions) -> float:
-    def one(seeds: SeedTree) -> float:
-        workload = _sequence(source, options.jobs, options.interval_s, seeds)
-        world = DagWorld(workload, cluster, seeds)
-        start = time.process_time()
-        result = run(world, _scheduler(), seeds.child("scheduler").generator(), compiled=False)
-        return result.decisions / (time.process_time() - start)
-
-    return _repeat(options, one)
-
-
-def _reference_rates(source: DagSource, cluster: DagOptions, options: BenchOptions) -> tuple[float, float]:
-    """(tasks, decisions) per CPU-second of the reference with the same scheduler on a shorter sequence."""
-    seeds = SeedTree(options.seed).child("bench", 0)
-    workload = _sequence(source, options.reference_jobs, options.interval_s, seeds)
-    scheduler = _scheduler()
-    start = time.process_time()
-    world = ReferenceDagWorld(workload, cluster, seeds.child("durations").key(), 0)
-    scheduler.reset(world.info, seeds.child("scheduler").generator())
-    decisions = 0
-    while (view := world.advance()) is not None:
-        chosen = scheduler.decide(view)
-        decisions += len(chosen)
-        world.apply(chosen)
-    seconds = time.process_time() - start
-    return len(world.task_log) / seconds, decisions / seconds
+    while len(found) < LEAST_REPEATS or time.perf_counter() < until:
+        seeds = SeedTree(options.seed).child("bench", len(found))
+        workload = source.sequence(jobs, options.arrivals(), seeds.child("workload"))
+        found.append(one(workload, options.cluster(), seeds, _scheduler()))
+    return found
 
 
 def _episodes(source: DagSource, options: BenchOptions) -> Iterator[Episode]:
     number = 0
     while True:
         seeds = SeedTree(options.seed).child("batch", number)
-        yield Episode(_sequence(source, options.jobs, options.interval_s, seeds), seeds)
+        yield Episode(source.sequence(options.jobs, options.arrivals(), seeds.child("workload")), seeds)
         number += 1
 
 
@@ -176,23 +252,84 @@ def random_decisions(view: DagBatchView, rng: np.random.Generator) -> tuple[Ints
     return stage - view.stage_ptr[:-1], limit
 
 
-def _batched_rate(source: DagSource, cluster: DagOptions, options: BenchOptions) -> float:
-    batch = DagBatch(source.catalogue, cluster, _episodes(source, options), options.worlds, threads=options.threads)
+def _batched_rates(source: DagSource, options: BenchOptions, slices: int = 5) -> list[float]:
+    """The rates in so many slices of the time, one after the other in the same worlds."""
+    episodes = _episodes(source, options)
+    batch = DagBatch(source.catalogue, options.cluster(), episodes, options.worlds, threads=options.threads)
     rng = np.random.default_rng(options.seed)
     view, _ = batch.start()
     for _ in range(50):  # away from the start, where all worlds are empty
         view, _ = batch.step(*random_decisions(view, rng))
-    steps = 0
-    start = time.perf_counter()
-    while time.perf_counter() - start < options.seconds:
-        view, _ = batch.step(*random_decisions(view, rng))
-        steps += 1
-    seconds = time.perf_counter() - start
+    rates = []
+    for _ in range(slices):
+        steps, seconds, start = 0, 0.0, time.perf_counter()
+        while seconds < options.seconds / slices:
+            view, _ = batch.step(*random_decisions(view, rng))
+            steps += 1
+            seconds = time.perf_counter() - start
+        rates.append(steps * options.worlds / seconds)
     batch.close()
-    return steps * options.worlds / seconds
+    return rates
 
 
-def _reset_seconds(workload: str, cluster: DagOptions) -> float:
-    """Opening the source, drawing a sequence of 5,000 jobs and making a world of it, tables included."""
+def _load_seconds(source: DagSource, options: BenchOptions) -> float:
+    """Reading a workload directory with that many recorded jobs, and making a world of it, tables included."""
     seeds = SeedTree(2)
-    return _timed(lambda: DagWorld(_sequence(open_source(workload), 5000, 25.0, seeds), cluster, seeds))
+    recorded = source.sequence(LOADED_JOBS, options.arrivals(), seeds.child("workload"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "workload"
+        write_source(DagSource(source.name, source.catalogue, recorded), path)
+
+        def load() -> None:
+            workload = open_source(path).sequence(LOADED_JOBS, Arrivals("trace"), seeds)
+            DagWorld(workload, options.cluster(), seeds)
+
+        return _wall_seconds(load)
+
+
+# --- compiling -------------------------------------------------------------------------------------------------
+
+
+def compile_seconds() -> tuple[float, float]:
+    """(wall, CPU) seconds of a process that compiles everything from an empty cache; the real one is left alone."""
+    with tempfile.TemporaryDirectory() as cache:
+        code = "from dovetail.evaluation.bench_dag import compile_everything; compile_everything()"
+        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+        start, before = time.perf_counter(), os.times()
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        seconds, after = time.perf_counter() - start, os.times()
+        if done.returncode != 0:
+            raise DovetailError(f"compiling in a process of its own failed:\n{done.stderr}")
+        if not any(Path(cache).rglob("*.nbc")):
+            raise DovetailError(f"compiling into {cache} left nothing there; is numba's compiler switched off?")
+        before_s, after_s = (one.children_user + one.children_system for one in (before, after))
+        return seconds, after_s - before_s
+
+
+def compile_everything() -> None:
+    """The simulator, alone and batched, looking ahead, and the kernel of every scheduler that can be had here."""
+    source, cluster, seeds = open_source("tpch-like"), DagOptions(), SeedTree(1)
+    _compile(source, cluster)
+    workload = source.sequence(2, Arrivals(), seeds)
+    for name in SCHEDULERS.names("dag"):
+        try:
+            scheduler: DagScheduler = SCHEDULERS.create(name)
+        except DovetailError:  # of an extra that is not installed
+            continue
+        time_run(workload, cluster, seeds, scheduler, compiled=True)
+
+
+def _compile(source: DagSource, cluster: DagOptions) -> None:
+    seeds = SeedTree(1)
+    workload = source.sequence(2, Arrivals(), seeds)
+    for compiled in (True, False):
+        time_run(workload, cluster, seeds, _scheduler(), compiled=compiled)
+    batch = DagBatch(source.catalogue, cluster, iter([Episode(workload, seeds)]), 1)
+    view, _ = batch.start()
+    batch.step(*random_decisions(view, np.random.default_rng(0)))
+
+
+def _wall_seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start

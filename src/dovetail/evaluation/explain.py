@@ -70,7 +70,7 @@ def explain_text(story: JobStory) -> str:
         f"  in the system   {_span(story)}",
     ]
     if facts["jct_s"] is not None:
-        alone = f"the {facts['ideal_s']:.1f} s it needs alone on the {run.executors} executors"
+        alone = f"the {facts['ideal_s']:.1f} s it takes at least alone on the {run.executors} executors"
         lines.append(f"  slowdown        {facts['slowdown']:.1f} times {alone}")
     whole = max(story.end_s - story.arrival_s, 1e-12)
     mean, peak = facts["mean_executors"], facts["peak_executors"]

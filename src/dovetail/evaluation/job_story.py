@@ -50,7 +50,7 @@ class JobStory:
     @cached_property
     def end_s(self) -> float:
         """When the job finished, or else the run ended."""
-        return self.finish_s if np.isfinite(self.finish_s) else self.run.makespan_s
+        return self.finish_s if np.isfinite(self.finish_s) else self.run.end_s
 
     @cached_property
     def stages(self) -> tuple[StageStory, ...]:

@@ -111,7 +111,7 @@ def warm_up(opened: OpenSetting, contenders: Iterable[Contender], on_compile: Ca
             with suppress(Exception):  # whatever is wrong comes up again, and is reported, in its cell
                 scheduler = contender.create()
                 world = DagWorld(sequence, opened.setting.options, seeds, record=True)
-                scheduler.reset(world.info, seeds.generator())
+                scheduler.reset(world.info_for(scheduler), seeds.generator())
                 kernel = scheduler.kernel() if isinstance(scheduler, HasKernel) else None
                 if kernel is None or "python" not in ready:
                     run_python(world, scheduler, seeds.generator())

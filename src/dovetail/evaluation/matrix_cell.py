@@ -25,7 +25,8 @@ from dovetail.records.dag import DagRun
 from dovetail.sim.dag import DagOptions, DagResult, DagScheduler, DagWorld, run
 from dovetail.workloads.arrivals import Arrivals
 from dovetail.workloads.dag import DagCatalogue, DagWorkload
-from dovetail.workloads.source import DagSource, ideal_s, open_source
+from dovetail.workloads.durations import ideal_s
+from dovetail.workloads.source import DagSource, open_source
 
 TIMED_DECISIONS = 500  # of a compiled scheduler: enough for a mean, and bounded for large workloads
 
@@ -144,6 +145,7 @@ class Stopwatch:
 
     def __init__(self, scheduler: DagScheduler) -> None:
         self._scheduler = scheduler
+        self.CLAIRVOYANT = getattr(scheduler, "CLAIRVOYANT", False)
         self.spent_s = 0.0
         self.calls = 0
 
@@ -165,7 +167,7 @@ def run_python(
     world: DagWorld, scheduler: DagScheduler, rng: np.random.Generator, decisions: int = TIMED_DECISIONS
 ) -> None:
     """The first so many decisions, uncompiled."""
-    scheduler.reset(world.info, rng)
+    scheduler.reset(world.info_for(scheduler), rng)
     view = world.advance()
     for _ in range(decisions):
         if view is None:

@@ -27,7 +27,7 @@ METRICS: dict[str, Metric] = {
     "makespan_s": Metric("makespan", "s", False, "from the first arrival to the last completion"),
     "utilisation": Metric("utilisation", "", True, "share of the executors' time spent on tasks"),
     "slowdown": Metric(
-        "slowdown", "×", False, "mean of JCT over the least time the job would need alone on the cluster"
+        "slowdown", "×", False, "mean of JCT over the least time the job takes alone, by mean durations"
     ),
     "fairness": Metric("fairness", "", True, "Jain's index of the slowdowns: 1 when all jobs are slowed down alike"),
     "weighted_jct_s": Metric("weighted JCT", "s", False, "mean JCT, each job counted by its weight"),
@@ -39,7 +39,7 @@ def dag_metrics(
     *,
     arrival_s: Floats,  # (J,)
     finish_s: Floats,  # (J,)
-    ideal_s: Floats,  # (J,) max(critical path, work / executors)
+    ideal_s: Floats,  # (J,) least time alone on the cluster, by mean durations
     weight: Floats,  # (J,)
     deadline_s: Floats,  # (J,) absolute, inf = none
     busy_s: float,  # executor-seconds spent on tasks, lost ones included

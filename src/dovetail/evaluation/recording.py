@@ -19,7 +19,7 @@ from dovetail.records.dag import (
 )
 from dovetail.sim.dag.result import DagResult
 from dovetail.workloads.dag import DagWorkload, block_rows
-from dovetail.workloads.source import ideal_s
+from dovetail.workloads.durations import ideal_s
 
 
 def record_dag_run(result: DagResult, scheduler: str, seed: int, params: Mapping[str, Any] | None = None) -> DagRun:

@@ -1,7 +1,18 @@
 """Views as arrays: the only feature code, shared by environments, learned policies and live engines."""
 
-from dovetail.features.dag import FEATURE_SETS, Column, FeatureSet, FlatDags, feature_set, flatten
+from dovetail.core.errors import UnknownName
+from dovetail.features.dag import DECIMA, WIDE, Column, FeatureSet, FlatDags, flatten
+from dovetail.features.dag_informed import INFORMED
 from dovetail.features.dag_window import cut_to_size, select_jobs
+
+FEATURE_SETS = {one.name: one for one in (DECIMA, WIDE, INFORMED)}
+
+
+def feature_set(name: str) -> FeatureSet:
+    if name not in FEATURE_SETS:
+        raise UnknownName("feature set", name, FEATURE_SETS)
+    return FEATURE_SETS[name]
+
 
 __all__ = [
     "FEATURE_SETS",

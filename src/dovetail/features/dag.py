@@ -1,6 +1,6 @@
 """One dag view, or the views of many worlds at once, as node features and one flat graph.
 
-    dags = flatten(view)  # a `DagView`, or a batch of them
+    dags = flatten(view, info)  # a `DagView`, or a batch of them, and what is known of the cluster
     nodes = feature_set("decima-1").write(dags)  # (S, F) float32, one row per stage
     parent, child = dags.edge_links.T  # rows of `nodes`
 
@@ -10,21 +10,21 @@ v` is stage v of world w and a decision needs no translation.  Finished stages k
 A feature set is a name, a version and its columns.  What a trained model was trained on is its full name; a
 change that moves any number is a new version, and the old one stays.  `decima-1` has the node features and
 the scales of Decima (SIGCOMM 2019, section 5.1 and public code); `wide-1` adds what a network without message
-passing cannot work out for itself, and what the weighted and the deadline objectives depend on.
+passing cannot work out for itself, and what the weighted and the deadline objectives depend on; `informed-1`
+(`dag_informed`) adds how work grows with parallelism, and each job's place among the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.core.dag import DagView, Floats, Ints
-from dovetail.core.errors import UnknownName
+from dovetail.core.dag import Bools, DagInfo, DagView, DurationProfiles, Floats, Ints
 
 Features = NDArray[np.float32]
 
@@ -47,6 +47,8 @@ class ManyDagViews(Protocol):
     @property
     def source_job(self) -> Ints: ...  # (B,) in the world's own jobs, or -1
     @property
+    def source_stage(self) -> Ints: ...  # (B,) in the world's own stages, or -1
+    @property
     def source_executors(self) -> Ints: ...  # (B,)
 
 
@@ -67,7 +69,20 @@ class FlatDags:
     edge_links: Ints  # (E, 2) stage rows: parent, child
     time_s: Floats  # (B,)
     source_job: Ints  # (B,) job row, -1: the executors on offer belong to no job
+    source_idle: Bools  # (B,) they are idle, not leaving a stage
     source_executors: Ints  # (B,)
+    num_executors: int = 0  # of the cluster; 0 = not known
+    profiles: DurationProfiles | None = None
+
+    @cached_property
+    def _remembered(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def remember(self, name: str, measure: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """What several columns need is measured once."""
+        if name not in self._remembered:
+            self._remembered[name] = measure()
+        return self._remembered[name]
 
     @property
     def num_worlds(self) -> int:
@@ -95,9 +110,13 @@ class FlatDags:
         return self.columns.job_executors[self.stage_job] + 1
 
 
-def flatten(view: DagView | ManyDagViews) -> FlatDags:
-    """Put one view, or many, into common rows.  Columns are not copied: they live as long as the view."""
-    return _flatten_one(view) if isinstance(view, DagView) else _flatten_many(view)
+def flatten(view: DagView | ManyDagViews, info: DagInfo | None = None) -> FlatDags:
+    """Put one view, or many, into common rows.  Columns are not copied: they live as long as the view.
+
+    `info` is what some feature sets need to know of the cluster.
+    """
+    dags = _flatten_one(view) if isinstance(view, DagView) else _flatten_many(view)
+    return dags if info is None else replace(dags, num_executors=info.num_executors, profiles=info.profiles)
 
 
 def _flatten_one(view: DagView) -> FlatDags:
@@ -113,6 +132,7 @@ def _flatten_one(view: DagView) -> FlatDags:
         edge_links=np.stack((view.edge_parent, view.edge_child), axis=1),
         time_s=np.array([view.time_s]),
         source_job=np.array([view.source_job]),
+        source_idle=np.array([view.source_stage == -1]),
         source_executors=np.array([view.source_executors]),
     )
 
@@ -140,6 +160,7 @@ def _flatten_many(views: ManyDagViews) -> FlatDags:
         edge_links=edge_links,
         time_s=views.time_s,
         source_job=np.where(has_source, views.source_job + views.job_ptr[:-1], -1),
+        source_idle=views.source_stage == -1,
         source_executors=views.source_executors,
     )
 
@@ -188,7 +209,7 @@ class FeatureSet:
         return nodes
 
 
-def _not_started(dags: FlatDags) -> Ints:
+def not_started(dags: FlatDags) -> Ints:
     return dags.columns.stage_left - dags.columns.stage_running
 
 
@@ -196,12 +217,12 @@ def _is_local(dags: FlatDags) -> Floats:
     return np.where(dags.stage_job == dags.source_job[dags.stage_world], 1.0, -1.0)
 
 
-def _of_job(dags: FlatDags, values: NDArray[Any]) -> NDArray[Any]:
+def of_job(dags: FlatDags, values: NDArray[Any]) -> NDArray[Any]:
     return values[dags.stage_job]
 
 
 def _time_to_deadline_s(dags: FlatDags) -> NDArray[Any]:
-    return _of_job(dags, dags.columns.job_deadline_s) - dags.time_s[dags.stage_world]
+    return of_job(dags, dags.columns.job_deadline_s) - dags.time_s[dags.stage_world]
 
 
 def _work_in_system_s(dags: FlatDags) -> Floats:
@@ -210,18 +231,18 @@ def _work_in_system_s(dags: FlatDags) -> Floats:
 
 
 _DECIMA = (
-    Column("tasks_left", "tasks of the stage not started", 200.0, _not_started),
+    Column("tasks_left", "tasks of the stage not started", 200.0, not_started),
     Column(
         "work_left",
         "tasks not started times their mean duration, seconds",
         100.0,
-        lambda dags: _not_started(dags) * dags.columns.stage_mean_s,
+        lambda dags: not_started(dags) * dags.columns.stage_mean_s,
     ),
     Column(
         "job_executors",
         "executors that the stage's job holds, those on offer not counted",
         20.0,
-        lambda dags: _of_job(dags, dags.columns.job_executors),
+        lambda dags: of_job(dags, dags.columns.job_executors),
     ),
     Column(
         "source_executors",
@@ -247,21 +268,21 @@ _WIDE = (
         "job_work_left",
         "work of the job not finished, task-seconds",
         1000.0,
-        lambda dags: _of_job(dags, dags.columns.job_work_left_s),
+        lambda dags: of_job(dags, dags.columns.job_work_left_s),
     ),
     Column(
         "job_unclaimed",
         "tasks of the job nobody has claimed",
         200.0,
-        lambda dags: _of_job(dags, dags.columns.job_unclaimed),
+        lambda dags: of_job(dags, dags.columns.job_unclaimed),
     ),
     Column(
         "job_age",
         "time since the job arrived, seconds",
         100.0,
-        lambda dags: dags.time_s[dags.stage_world] - _of_job(dags, dags.columns.job_arrival_s),
+        lambda dags: dags.time_s[dags.stage_world] - of_job(dags, dags.columns.job_arrival_s),
     ),
-    Column("job_weight", "weight of the job", 1.0, lambda dags: _of_job(dags, dags.columns.job_weight)),
+    Column("job_weight", "weight of the job", 1.0, lambda dags: of_job(dags, dags.columns.job_weight)),
     Column(
         "job_time_to_deadline",
         "time until the job is due, seconds; -10 or less, 10 or more (and no deadline) look the same",
@@ -284,10 +305,5 @@ _WIDE = (
     ),
 )
 
-FEATURE_SETS = {one.name: one for one in (FeatureSet("decima", 1, _DECIMA), FeatureSet("wide", 1, _WIDE))}
-
-
-def feature_set(name: str) -> FeatureSet:
-    if name not in FEATURE_SETS:
-        raise UnknownName("feature set", name, FEATURE_SETS)
-    return FEATURE_SETS[name]
+DECIMA = FeatureSet("decima", 1, _DECIMA)
+WIDE = FeatureSet("wide", 1, _WIDE)

@@ -48,7 +48,7 @@ class DagJobs:
     weight: Floats  # (J,)
     deadline_s: Floats  # (J,) absolute, inf = none
     work_s: Floats  # (J,) estimated work, task-seconds
-    ideal_s: Floats  # (J,) least time alone on the cluster: max(critical path, work / executors)
+    ideal_s: Floats  # (J,) least time alone on the cluster, by mean durations
 
     def __len__(self) -> int:
         return len(self.name)
@@ -161,7 +161,7 @@ class DagRun:
     params: Mapping[str, Any] = field(default_factory=dict)  # what differs from the scheduler's defaults
 
     @property
-    def makespan_s(self) -> float:
+    def end_s(self) -> float:
         """Time of the last thing that happened, from the start of the workload."""
         finished = self.jobs.finish_s[np.isfinite(self.jobs.finish_s)]
         last = (self.jobs.arrival_s, finished, self.tasks.end_s)

@@ -27,3 +27,4 @@ _add("dag/tetris", "heuristic.tetris:Tetris", "best fit of demands to free resou
 _add("dag/graphene", "heuristic.graphene:Graphene", "troublesome stages first, the rest packed around them")
 _add("dag/random", "heuristic.random:Random", "any runnable stage, any limit: the floor to beat")
 _add("dag/rollout", "optimise.rollout:Rollout", "one-step look-ahead, completed by a fast heuristic")
+_add("dag/oracle-search", "optimise.oracle_search:OracleSearch", "rollout that knows the future: no real scheduler")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from dovetail.core.dag import DagDecision, DagView, ExecutorClass, HasKernel, Reason
-from dovetail.core.errors import InvalidDecision, InvalidWorkload
+from dovetail.core.errors import InvalidDecision, InvalidWorkload, StalledWorld
 from dovetail.core.protocols import World
 from dovetail.core.seeds import SeedTree
 from dovetail.sim.dag import DagOptions, DagResult, DagScheduler, DagWorld
@@ -22,6 +22,7 @@ from dovetail.workloads.check import check_source
 from dovetail.workloads.dag import DagWorkload
 from dovetail.workloads.source import DagSource, open_source
 
+MOST_STEPS = 1_000_000
 FOUR_CLASSES = tuple(ExecutorClass(3, cpu=1.0, memory=memory) for memory in (0.25, 0.5, 0.75, 1.0))
 
 
@@ -62,10 +63,13 @@ def check_scheduler(make: Callable[[], DagScheduler], *, seed: int = 0) -> None:
         assert first.decision_log.tobytes() == again.decision_log.tobytes(), "the same seed gave other decisions"
         scheduler = make()
         world = DagWorld(workload, options, seeds, record=True)
-        scheduler.reset(world.info, seeds.child("scheduler").generator())
+        scheduler.reset(world.info_for(scheduler), seeds.child("scheduler").generator())
         kernel = scheduler.kernel() if isinstance(scheduler, HasKernel) else None
         if kernel is not None:
-            world.run_kernel(kernel)
+            try:
+                world.run_kernel(kernel)
+            except (InvalidDecision, StalledWorld) as error:
+                raise AssertionError(f"the kernel: {error}") from error
             _assert_same_decisions(first, world.result())
 
 
@@ -79,18 +83,19 @@ def _assert_same_decisions(python: DagResult, compiled: DagResult) -> None:
 def _run_in_python(scheduler: DagScheduler, world: DagWorld, seeds: SeedTree) -> DagResult:
     """Run to the end with every assumption about a scheduler checked at every decision."""
     state = _global_random_state()
-    scheduler.reset(world.info, seeds.child("scheduler").generator())
+    scheduler.reset(world.info_for(scheduler), seeds.child("scheduler").generator())
     for view in _views(world):
         before = [np.array(part) for part in view]
         decisions = scheduler.decide(view)
         _check_decisions(decisions)
         for name, part, old in zip(view._fields, view, before, strict=True):
             assert np.array_equal(np.asarray(part), old, equal_nan=True), f"decide() changed view.{name}"
-        world.apply(decisions)
+        try:
+            world.apply(decisions)
+        except (InvalidDecision, StalledWorld) as error:
+            raise AssertionError(str(error)) from error
     assert _global_random_state() == state, "decide() or reset() used numpy's global random state"
-    result = world.result()
-    assert not np.isnan(result.finish_s).any(), "some jobs never finished"
-    return result
+    return world.result()
 
 
 def _global_random_state() -> str:
@@ -104,7 +109,7 @@ def _views(world: DagWorld) -> Iterator[DagView]:
 
 def _check_decisions(decisions: Sequence[DagDecision]) -> None:
     for decision in decisions:
-        assert len(decision) == 4, f"{decision!r} is not a DagDecision"
+        assert isinstance(decision, DagDecision), f"{decision!r} is not a DagDecision"
         assert decision.reason in Reason.__members__.values(), f"{decision.reason!r} is not a Reason"
         assert decision.reason != Reason.UNSTATED, "a decision must say why: give it a Reason"
 
@@ -115,11 +120,13 @@ def check_world(make: Callable[[DagWorkload, DagOptions, SeedTree], World[DagVie
         rng = np.random.default_rng(number)
         world = make(workload, options, SeedTree(number))
         time_s, steps = 0.0, 0
+        seen: set[int] = set()
         while (view := world.advance()) is not None:
             steps += 1
-            assert steps < 1_000_000, "the world does not come to an end"
+            assert steps < MOST_STEPS, "the world does not come to an end"
             assert view.time_s >= time_s, "time went backwards"
             time_s = view.time_s
+            seen.update(view.job_id.tolist())
             for name, part in zip(view._fields, view, strict=True):
                 assert not (isinstance(part, np.ndarray) and part.flags.writeable), f"view.{name} can be written to"
             assert view.stage_valid.any(), "asked for a decision although no stage may be chosen"
@@ -127,17 +134,32 @@ def check_world(make: Callable[[DagWorkload, DagOptions, SeedTree], World[DagVie
             stage = int(rng.choice(np.flatnonzero(view.stage_valid)))
             held = int(view.job_executors[view.stage_job[stage]])
             if steps % 50 == 1:
-                _must_refuse(world, DagDecision(stage, held))
-                _must_refuse(world, DagDecision(len(view.stage_id), held + 1))
-            world.apply([DagDecision(stage, held + int(rng.integers(1, view.source_executors + 1)))])
+                executors = sum(kind.count for kind in options.executor_classes())
+                beyond = DagDecision(len(view.stage_id), held + 1)
+                _must_refuse(world, view, [DagDecision(stage, held)])
+                _must_refuse(world, view, [DagDecision(stage, executors + 1)])
+                _must_refuse(world, view, [beyond])
+                _must_refuse(world, view, [DagDecision(stage, held + 1), beyond])
+            decision = DagDecision(stage, held + int(rng.integers(1, view.source_executors + 1)))
+            try:
+                world.apply([decision])
+            except InvalidDecision as error:
+                raise AssertionError(f"the world refused a valid decision: {error}") from error
+        missing = sorted(set(range(workload.num_jobs)) - seen)
+        assert not missing, f"the world came to an end without a decision for jobs {missing}"
 
 
-def _must_refuse(world: World[DagView, DagDecision], decision: DagDecision) -> None:
+def _must_refuse(world: World[DagView, DagDecision], view: DagView, decisions: list[DagDecision]) -> None:
+    before = [np.array(part) for part in view]
     try:
-        world.apply([decision])
+        world.apply(decisions)
     except InvalidDecision:
+        after = world.advance()
+        assert after is not None, f"the world ended when it refused {decisions}"
+        for name, part, old in zip(view._fields, after, before, strict=True):
+            assert np.array_equal(np.asarray(part), old), f"the world refused {decisions}, but view.{name} has changed"
         return
-    raise AssertionError(f"the world took an invalid decision: {decision}")
+    raise AssertionError(f"the world took invalid decisions: {decisions}")
 
 
 def check_workload(source: DagSource) -> None:

@@ -93,6 +93,8 @@ class ReferenceDagWorld:
         """Carry out decisions on the view last returned, or raise `InvalidDecision` and change nothing."""
         if self._view is None or self._round is None:
             raise InvalidDecision("no view waits for a decision: call advance() first")
+        if not isinstance(decisions, Sequence):
+            raise InvalidDecision(f"expected a sequence of DagDecision, not {decisions!r}")
         stages = [stage for job in self._in_system for stage in job.stages]
         gifts = self._referee.check(self._round, stages, decisions)
         self._view = None

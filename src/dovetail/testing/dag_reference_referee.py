@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import index
 
 from dovetail.core.dag import DagDecision, ExecutorClass
 from dovetail.core.errors import InvalidDecision
@@ -44,6 +45,14 @@ class Gift:
         return sum(count for _, count in self.by_class)
 
 
+def whole_numbers(decision: DagDecision) -> DagDecision:
+    """The decision, if it is one: four fields, each a whole number."""
+    try:
+        return DagDecision._make(map(index, decision))
+    except TypeError:
+        raise InvalidDecision(f"expected a DagDecision of whole numbers, not {decision!r}") from None
+
+
 class Referee:
     def __init__(self, classes: Sequence[ExecutorClass], parked_reserve_nothing: bool) -> None:
         self._classes = classes
@@ -71,7 +80,7 @@ class Referee:
         """What the decisions give, one after the other; `stages` are those of the view."""
         draft = Draft.of(round_)
         gifts = []
-        for decision in decisions:
+        for decision in map(whole_numbers, decisions):
             if not 0 <= decision.stage < len(stages):
                 raise InvalidDecision(f"stage {decision.stage} is not in the view, which has {len(stages)}")
             gift = self._gift(round_, draft, decision, stages[decision.stage])
@@ -90,6 +99,9 @@ class Referee:
             raise InvalidDecision(f"executor class {asked} is unknown; there are {len(self._classes)}")
         if not self.may_be_chosen(draft, v):
             raise InvalidDecision(f"{where} may not be chosen now; see stage_valid")
+        cluster = sum(kind.count for kind in self._classes)
+        if decision.limit > cluster:
+            raise InvalidDecision(f"the limit is {decision.limit}, but the cluster has {cluster} executors")
         fitting = [c for c in self._class_order if self._fits(c, v) and asked in (-1, c)]
         available = sum(draft.on_offer[c] for c in fitting)
         held = self.held(round_, draft, v.job)

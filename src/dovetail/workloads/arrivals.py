@@ -12,6 +12,7 @@ from dovetail.core.dag import Floats
 from dovetail.core.errors import ConfigError
 
 KINDS = ("batch", "poisson", "trace")
+MAX_INTERVAL_S = 1e9  # thirty years; beyond, times of arrival swallow the durations of tasks
 
 MeanWork = Callable[[float], float]
 """Expected work of a job in task-seconds, given how many executors it holds."""
@@ -40,8 +41,11 @@ class Arrivals:
             return
         if (self.interval_s is None) == (self.load is None):
             raise ConfigError("arrivals: poisson needs either a mean interval in seconds or a load, and not both")
-        if self.interval_s is not None and not (math.isfinite(self.interval_s) and self.interval_s > 0):
-            raise ConfigError(f"arrivals: the mean interval must be above 0 seconds, not {self.interval_s:g}")
+        if self.interval_s is not None and not 0 < self.interval_s <= MAX_INTERVAL_S:
+            raise ConfigError(
+                f"arrivals: the mean interval must be above 0 seconds and {MAX_INTERVAL_S:g} at most, "
+                f"not {self.interval_s:g}"
+            )
         if self.load is not None:
             if not (math.isfinite(self.load) and self.load > 0):
                 raise ConfigError(f"arrivals: the load must be above 0 (0.85 = 85 % busy), not {self.load:g}")
@@ -54,7 +58,13 @@ class Arrivals:
             return self.interval_s
         if self.load is None or self.executors is None:
             raise ConfigError(f"arrivals: {self.kind} arrivals have no mean interval of their own")
-        return interval_for(self.load, self.executors, mean_work_s)
+        interval_s = interval_for(self.load, self.executors, mean_work_s)
+        if not interval_s <= MAX_INTERVAL_S:
+            raise ConfigError(
+                f"arrivals: a load of {self.load:g} on {self.executors} executors means {interval_s:g} seconds between "
+                f"jobs; expected a load high enough for {MAX_INTERVAL_S:g} at most"
+            )
+        return interval_s
 
     def times_s(self, num_jobs: int, mean_work_s: MeanWork, rng: np.random.Generator) -> Floats:
         """(num_jobs,) arrival times, batch or poisson; the first n of them do not depend on num_jobs."""

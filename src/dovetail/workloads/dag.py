@@ -89,9 +89,13 @@ class DagCatalogue:
     @cached_property
     def stage_critical_path_s(self) -> Floats:
         """(S,) mean duration of this stage plus the longest chain of stages after it, one task each."""
+        return self.longest_chain_s(self.stage_mean_s)
+
+    def longest_chain_s(self, stage_s: Floats) -> Floats:
+        """(S,) this stage plus the longest chain of stages after it, if each takes so long (S,)."""
         parent, child = self.edge_rows
         level = self.stage_level[parent]
-        path = self.stage_mean_s.copy()
+        path = stage_s.astype(np.float64)
         for depth in range(int(level.max(initial=-1)), -1, -1):
             here = level == depth
             longest = np.zeros(self.num_stages)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.dag import Floats, Ints
+from dovetail.core.dag import MAX_EXECUTORS, Floats, Ints
 from dovetail.core.errors import ConfigError
-from dovetail.workloads.arrivals import interval_for, load_for
+from dovetail.workloads.arrivals import Arrivals, interval_for, load_for
 from dovetail.workloads.dag import WAVES, DagCatalogue
 from dovetail.workloads.source import DagSource
 
@@ -17,10 +17,9 @@ Numbers = Floats | Ints
 
 def describe(source: DagSource, *, executors: int, interval_s: float) -> dict[str, Any]:
     """Everything there is to say, as plain values.  Jobs are the recorded ones, or one of each dag."""
-    if executors < 1:
-        raise ConfigError(f"executors: at least 1 is needed, not {executors}")
-    if not 0 < interval_s < float("inf"):
-        raise ConfigError(f"interval: must be above 0 seconds, not {interval_s:g}")
+    Arrivals("poisson", interval_s=interval_s)  # refuses what is not an interval
+    if not 1 <= executors <= MAX_EXECUTORS:
+        raise ConfigError(f"executors: 1 to {MAX_EXECUTORS:,} are possible, not {executors}")
     catalogue = source.catalogue
     dag = job_dags(source)
     work_s = catalogue.dag_work_s[dag]

@@ -71,6 +71,25 @@ def fill_samples(catalogue: DagCatalogue, warm_up_s: float = 1.0) -> SampleTable
     return SampleTable(levels, start, count, np.concatenate([samples, samples + warm_up_s]))
 
 
+def ideal_s(catalogue: DagCatalogue, executors: int) -> Floats:
+    """(D,) least time each dag takes alone on so many executors, by mean durations; moves and warm-up come on top.
+
+    With p of them it takes its longest chain of stages, each in as few waves as p allows, or its work divided by p,
+    whichever is more.  The best p counts: work grows with it.
+    """
+    samples = fill_samples(catalogue)
+    tried = {p for p in (1, 2, 3, 4, *samples.levels.tolist(), executors) if p <= executors}
+    least = np.full(catalogue.num_dags, np.inf)
+    for p in sorted(tried):
+        mean_s = samples.mean_at_s(p)
+        waves = -(-catalogue.num_tasks // p)
+        chain_s = catalogue.longest_chain_s(mean_s[:, FIRST] + (waves - 1) * mean_s[:, REST])
+        longest = np.zeros(catalogue.num_dags)
+        np.maximum.at(longest, catalogue.stage_dag, chain_s)
+        least = np.minimum(least, np.maximum(longest, dag_work_at_s(catalogue, p) / p))
+    return least
+
+
 def dag_work_at_s(catalogue: DagCatalogue, executors: float) -> Floats:
     """(D,) work of each dag in a job that holds so many executors: one task each in the first wave, then the rest."""
     mean_s = fill_samples(catalogue).mean_at_s(executors)

@@ -18,7 +18,7 @@ from dovetail.core.seeds import SeedTree
 from dovetail.core.spec import parse_spec, read_overrides
 from dovetail.workloads.arrivals import Arrivals, Deadlines
 from dovetail.workloads.dag import DagCatalogue, DagWorkload
-from dovetail.workloads.durations import dag_work_at_s
+from dovetail.workloads.durations import dag_work_at_s, ideal_s
 
 BUNDLED = {
     "tpch-like": "dovetail.workloads.generate.tpch_like:TpchLike",
@@ -106,11 +106,6 @@ class DagSource:
             record.weight[window],
             record.deadline_s[window] - shift,
         )
-
-
-def ideal_s(catalogue: DagCatalogue, executors: int) -> Floats:
-    """(D,) least time each dag needs alone on so many executors: work shared out, or critical path."""
-    return np.maximum(catalogue.dag_work_s / executors, catalogue.dag_critical_path_s)
 
 
 def open_source(name_or_path: str | Path) -> DagSource:

@@ -11,7 +11,7 @@ from dovetail.core.dag import DagDecision, DagKernel, DagView, Floats, Reason
 from dovetail.core.errors import DovetailError
 from dovetail.schedulers.heuristic.fair_spill import FairSpill
 from dovetail.schedulers.optimise.rollout import Rollout
-from dovetail.testing.dag_views import JobSketch, StageSketch, ask, dag_views, info_for, make_view
+from dovetail.testing.dag_views import FOUR_SIZES, JobSketch, StageSketch, ask, dag_views, info_for, make_view
 
 
 class Oracle:
@@ -99,3 +99,16 @@ def test_it_has_no_kernel_and_checks_its_parameters() -> None:
         Rollout.Params(horizon_s=0.0)
     with pytest.raises(ValueError, match="margin_s"):
         Rollout.Params(margin_s=-1.0)
+
+
+def test_with_several_classes_it_follows_its_base() -> None:
+    oracle = Oracle(lambda decision: 100.0 - 10 * (decision.stage == 0))
+    scheduler = Rollout()
+    scheduler.reset(replace(info_for(FOUR_SIZES), look_ahead=oracle), np.random.default_rng(0))
+    view = make_view(
+        [JobSketch([StageSketch(tasks=90)]), JobSketch([StageSketch(tasks=40)])],
+        offered=(2, 2, 2, 2),
+        classes=FOUR_SIZES,
+    )
+    assert scheduler.decide(view) == (ask(FairSpill(), view, FOUR_SIZES),)
+    assert not oracle.asked

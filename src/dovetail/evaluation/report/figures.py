@@ -149,7 +149,7 @@ def _gantt(label: str, run: DagRun, moving_delay_s: float) -> Figure:
     last_s[1:][same] = bars.end_s[:-1][same]
     fresh = np.flatnonzero((bars.wave == 0) & (bars.start_s > last_s))
     leave_s = np.maximum(last_s, bars.start_s - moving_delay_s)
-    axes.axvspan(0, run.makespan_s, color=TRACK, linewidth=0)
+    axes.axvspan(0, run.end_s, color=TRACK, linewidth=0)
     if moving_delay_s > 0 and fresh.size:
         moving = _boxes(leave_s[fresh], bars.start_s[fresh], bars.executor[fresh])
         pale = job[fresh] + (1 - job[fresh]) * 0.65
@@ -163,7 +163,7 @@ def _gantt(label: str, run: DagRun, moving_delay_s: float) -> Figure:
     for marker, time_s, row in (("v", run.jobs.arrival_s, -0.9), ("^", run.jobs.finish_s, top - 0.4)):
         at = time_s[np.isfinite(time_s)]
         axes.plot(at, np.full(at.size, row), marker, color=SOFT, markersize=3.5, clip_on=False)
-    axes.set_xlim(0, max(run.makespan_s * 1.01, 1e-3))
+    axes.set_xlim(0, max(run.end_s * 1.01, 1e-3))
     axes.set_ylim(top, -1.4)
     note = "" if until_s is None else f" (too large: only what starts before {until_s:.0f} s is drawn)"
     axes.set_title(f"{label}, seed {run.seed}{note}", loc="left", fontsize=11, fontweight="bold")

@@ -76,7 +76,7 @@ def recorded_runs(records: DagRecords, comparison: Comparison) -> list[tuple[int
 def _data_and_charts(records: DagRecords, shown: list[tuple[int, str, DagRun]]) -> tuple[dict[str, Any], str]:
     merged = [merge_tasks(run) for _, _, run in shown]
     limits = share_out([len(bars) for bars in merged])
-    makespan_s = max((run.makespan_s for _, _, run in shown), default=0.0)
+    makespan_s = max((run.end_s for _, _, run in shown), default=0.0)
     tick_s = tick_for(makespan_s)
     workloads: dict[str, int] = {}
     runs = []
@@ -90,7 +90,7 @@ def _data_and_charts(records: DagRecords, shown: list[tuple[int, str, DagRun]]) 
                 "place": place,
                 "seed": run.seed,
                 "executors": run.executors,
-                "makespan_s": round(run.makespan_s, 3),
+                "makespan_s": round(run.end_s, 3),
                 "tasks": len(run.tasks),
                 "bars": len(bars),
                 "until_s": until_s,

@@ -1,8 +1,9 @@
 """dag/critical-path: the stage with the longest chain of work behind it first, over all jobs.
 
 The classic list-scheduling rule for one DAG (Graham 1969; HEFT's upward rank), applied to all jobs at once as
-if they were one.  It shortens the makespan and takes no account of how many jobs wait, so average completion
-time suffers. Each chosen stage gets as many executors as it can use.
+if they were one.  It takes no account of how many jobs wait, so average completion time suffers.  Each chosen
+stage gets as many executors as it can use: where work does not grow with parallelism that shortens the makespan;
+where it does (`tpch-like`), the makespan suffers too.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ A decision takes the first valid stage under a lexicographic order:
 
 The cap of job j is ceil(executors * w_j / sum of w), w = total work ** alpha, over the unsaturated jobs
 (alpha 0: equal caps).  With `speedup` q above 0 shares go by rank instead: of m unsaturated jobs the one with
-the i-th most work left gets (i/m)^e - ((i-1)/m)^e of the executors, e = 1 / (1 - q).  In tiers 0 and 1 the limit is the cap; without caps, when executors are kept
-regardless of the cap, and in tier 2 the job gets all that is on offer.
+the i-th most work left gets (i/m)^e - ((i-1)/m)^e of the executors, e = 1 / (1 - q).  In tiers 0 and 1 the limit
+is the cap; without caps, when executors are kept regardless of the cap, and in tier 2 the job gets all that is on
+offer.
 
 A rule is data, not code: `list_scheduling` interprets it in Python and `list_kernel` compiled.  So all list
 schedulers share one compilation, and order or size can be exchanged while work is running.

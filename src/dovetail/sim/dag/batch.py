@@ -28,7 +28,7 @@ from dovetail.sim.dag.objective import COSTS
 from dovetail.sim.dag.options import DagOptions
 from dovetail.sim.dag.prepare import executor_classes, prepare_table
 from dovetail.sim.dag.result import DagResult
-from dovetail.sim.dag.world import duration_key, load
+from dovetail.sim.dag.world import cluster_info, duration_key, load
 from dovetail.sim.kernels.dag_batch import NO_STAGE, observe_worlds, step_worlds
 from dovetail.sim.kernels.dag_entry import addresses
 from dovetail.sim.kernels.dag_state import (
@@ -37,6 +37,7 @@ from dovetail.sim.kernels.dag_state import (
     FINISHED,
     INVALID,
     DagMemory,
+    DagOne,
 )
 from dovetail.workloads.dag import DagCatalogue, DagWorkload
 
@@ -117,6 +118,7 @@ class DagBatch:
         threads: int = 1,
     ) -> None:
         self.num_worlds = num_worlds
+        self.info = cluster_info(catalogue, options)
         self._options = options
         self._next_of = episodes if callable(episodes) else lambda _: next(episodes, None)
         self._table = prepare_table(catalogue, options)
@@ -151,6 +153,12 @@ class DagBatch:
         self._decisions[:, 2] = -1 if executor_class is None else executor_class
         self._decisions[:, 3] = reason
         return self._go_on()
+
+    def state_of(self, w: int) -> DagOne:
+        """The arrays of a world that waits for a decision, for a `Fork`; not to be changed."""
+        memory = self._memory[w]
+        assert memory is not None
+        return memory.one
 
     def close(self) -> None:
         if self._pool is not None:

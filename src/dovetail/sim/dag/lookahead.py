@@ -53,6 +53,8 @@ class ViewLookAhead:
         out = np.zeros(4, dtype=np.int64)
         counts = np.zeros(COUNTS, dtype=np.int64)
         columns = [np.array(column) for column in (view.stage_left, view.stage_running, view.stage_unclaimed)]
+        # which class an executor is of is not in the view: the most demanding stages get the smallest that will do
+        order = np.lexsort((-view.stage_cpu, -view.stage_memory))
         costs = np.empty(len(candidates))
         for i, candidate in enumerate(candidates):
             costs[i] = run(
@@ -67,6 +69,7 @@ class ViewLookAhead:
                 np.array(view.job_weight),
                 np.array(view.job_deadline_s),
                 float(view.time_s),
+                order,
                 *columns,
                 int(view.source_job),
                 int(view.source_stage),

@@ -30,6 +30,20 @@ def allocate_world(table: DagTable, jobs: int, stages: int) -> DagOne:
     )
 
 
+def parts_in_play(one: DagOne) -> list[Ints]:
+    """All that decisions can change, as plain numbers; stages, the bulk of it, only from the oldest job present on."""
+    first = int(one.jobs[one.world[0]["first_active"]]["first_stage"])
+    end = len(one.stages)
+    if one.world[0]["next_arrival"] < one.world[0]["num_jobs"]:
+        end = int(one.jobs[one.world[0]["next_arrival"]]["first_stage"])
+    classes = len(one.class_order)
+    parts = one._replace(
+        stages=one.stages[first:end],
+        stage_executors=one.stage_executors[first * classes : end * classes],
+    )
+    return [part.view(np.int64) for part in parts[: len(DagOne._fields) - len(DagTable._fields)]]
+
+
 def allocate_buffers(jobs: int, stages: int, edges: int, classes: int, worlds: int = 1) -> DagBuffers:
     """Room for the views of `worlds` worlds, one after the other, of that size in all."""
     return DagBuffers(

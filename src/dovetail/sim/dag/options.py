@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dovetail.core.dag import ExecutorClass
+from dovetail.core.dag import MAX_EXECUTORS, ExecutorClass
 from dovetail.core.errors import ConfigError
+
+# Beyond these the arithmetic of times loses its meaning, or memory ends.
+MAX_SECONDS = 1e9  # thirty years
+MAX_FACTOR = 1e6
 
 
 @dataclass(frozen=True)
@@ -37,27 +41,32 @@ class DagOptions:
     compat: Compat = field(default_factory=Compat)
 
     def __post_init__(self) -> None:
-        for name, low, what in (
-            ("executors", 1, "at least one executor"),
-            ("moving_delay_s", 0.0, "a delay of 0 s or more"),
-            ("warm_up_s", 0.0, "a warm-up of 0 s or more"),
-            ("straggler_factor", 1.0, "a factor of 1 or more"),
-            ("mean_time_to_failure_s", 0.0, "a mean time of 0 s (never) or more"),
-            ("repair_s", 0.0, "a repair time of 0 s or more"),
+        self._check_classes()
+        for name, low, high, what in (
+            ("executors", 1, MAX_EXECUTORS, f"at least one executor and at most {MAX_EXECUTORS:,}"),
+            ("moving_delay_s", 0.0, MAX_SECONDS, f"a delay of 0 s or more, {MAX_SECONDS:g} s at most"),
+            ("warm_up_s", 0.0, MAX_SECONDS, f"a warm-up of 0 s or more, {MAX_SECONDS:g} s at most"),
+            ("straggler_probability", 0.0, 1.0, "a share from 0 to 1"),
+            ("straggler_factor", 1.0, MAX_FACTOR, f"a factor of 1 or more, {MAX_FACTOR:g} at most"),
+            ("mean_time_to_failure_s", 0.0, MAX_SECONDS, f"a mean time of 0 s (never) to {MAX_SECONDS:g} s"),
+            ("repair_s", 0.0, MAX_SECONDS, f"a repair time of 0 s or more, {MAX_SECONDS:g} s at most"),
         ):
             value = getattr(self, name)
-            if not value >= low:
+            if not low <= value <= high:  # nan is in no range
                 raise ConfigError(f"{name} is {value}; expected {what}")
-        if not 0.0 <= self.straggler_probability <= 1.0:
-            raise ConfigError(f"straggler_probability is {self.straggler_probability}; expected a share from 0 to 1")
         if self.compat.idle_until_arrival and self.mean_time_to_failure_s > 0:
             raise ConfigError(
                 "compat.idle_until_arrival and failures exclude each other: the published simulator knows none, and "
                 "after the last arrival a repaired executor would never work again; expected mean_time_to_failure_s = 0"
             )
+
+    def _check_classes(self) -> None:
         for number, kind in enumerate(self.classes):
-            if kind.count < 1 or kind.cpu <= 0 or kind.memory <= 0:
+            if not (kind.count >= 1 and kind.cpu > 0 and kind.memory > 0):
                 raise ConfigError(f"executor class {number} is {kind}; expected count >= 1, cpu > 0, memory > 0")
+        count = sum(kind.count for kind in self.classes)
+        if count > MAX_EXECUTORS:
+            raise ConfigError(f"the executor classes have {count:,} executors; expected {MAX_EXECUTORS:,} at most")
 
     def executor_classes(self) -> tuple[ExecutorClass, ...]:
         """The classes in force: the given ones, or a single class that fits everything."""

@@ -36,7 +36,7 @@ class DagResult:
         return float(np.mean(self.completion_s))
 
     @property
-    def makespan_s(self) -> float:
+    def last_finish_s(self) -> float:
         return float(np.max(self.finish_s))
 
     @classmethod

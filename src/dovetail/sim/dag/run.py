@@ -14,7 +14,7 @@ DagScheduler = Scheduler[DagInfo, DagView, DagDecision]
 
 def run(world: DagWorld, scheduler: DagScheduler, rng: np.random.Generator, *, compiled: bool = True) -> DagResult:
     """Run to the end: compiled if the scheduler offers a kernel (and `compiled` is not switched off)."""
-    scheduler.reset(world.info, rng)
+    scheduler.reset(world.info_for(scheduler), rng)
     kernel = scheduler.kernel() if compiled and isinstance(scheduler, HasKernel) else None
     if kernel is not None:
         world.run_kernel(kernel)

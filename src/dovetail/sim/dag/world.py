@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from dovetail.core.dag import REASON_TEXT, DagDecision, DagInfo, DagKernel, DagView, Ints, Reason
 from dovetail.core.errors import InvalidDecision, StalledWorld
 from dovetail.core.seeds import SeedTree
+from dovetail.sim.dag.fork import Oracle
 from dovetail.sim.dag.lookahead import ViewLookAhead
 from dovetail.sim.dag.memory import (
     allocate_buffers,
@@ -19,6 +22,7 @@ from dovetail.sim.dag.memory import (
     count_edges,
     count_stages,
     grow_records,
+    parts_in_play,
     view_arrays,
     view_columns,
 )
@@ -48,10 +52,12 @@ from dovetail.sim.kernels.dag_state import (
     RECORDS_FULL,
     DagMemory,
 )
-from dovetail.workloads.dag import DagWorkload
+from dovetail.workloads.dag import DagCatalogue, DagWorkload
 
 NOT_STARTED = -1
 SLICES_KEPT = 512
+FOUR_INTEGERS = struct.Struct("=4q")
+"""What a decision comes to.  Packing refuses what int() would round, parse or let grow out of 64 bits."""
 
 
 class DagWorld:
@@ -94,14 +100,13 @@ class DagWorld:
             seeds.child("failures").key(),
             horizon_s,
         )
-        profiles = profiles_of(workload.catalogue, options)
-        self.info = DagInfo(
-            num_executors=len(classes),
-            classes=options.executor_classes(),
-            moving_delay_s=options.moving_delay_s,
-            look_ahead=ViewLookAhead(options, profiles),
-            profiles=profiles,
-        )
+        self.info = cluster_info(workload.catalogue, options)
+
+    def info_for(self, scheduler: object) -> DagInfo:
+        """What this scheduler is told: with the future, if it says that it is `CLAIRVOYANT`."""
+        if getattr(scheduler, "CLAIRVOYANT", False):
+            return replace(self.info, oracle=Oracle(self._memory.one))
+        return self.info
 
     @property
     def time_s(self) -> float:
@@ -118,23 +123,50 @@ class DagWorld:
         return self._view()
 
     def apply(self, decisions: Sequence[DagDecision]) -> None:
-        """Carry out decisions on the last view, and run on to the next; an empty sequence declines."""
+        """Carry out decisions on the last view, and run on to the next; an empty sequence declines.
+
+        If one of them is refused, none has been carried out, and the last view stays as it is.
+        """
         if self._status != DECISION:
             raise InvalidDecision("there is nothing to decide: call advance() first, and stop when it returns None")
-        if not decisions:
+        try:
+            count = len(decisions)
+        except TypeError:
+            text = f"given {decisions!r} instead of decisions; expected a sequence of DagDecision, empty to decline"
+            raise InvalidDecision(text) from None
+        if count == 1:
+            (decision,) = decisions
+            self._decide(decision)
+        elif count == 0:
             self._step(decline=True)
-            return
-        for decision in decisions[:-1]:
-            given = enter_apply(self._at, self._counts, *map(int, decision))
-            if given <= 0:
-                self._refuse(-given, decision)
-        last = decisions[-1]
-        self._status = enter_decide(self._at, self._counts, *map(int, last))
+        else:
+            self._decide_all(decisions)
+
+    def _decide(self, decision: DagDecision) -> None:
+        """Carry out one decision and run on."""
+        self._status = enter_decide(self._at, self._counts, *_integers(decision))
         if self._status == INVALID:
             self._status = DECISION  # nothing has changed
-            self._refuse(int(self._memory.one.world[0]["refused"]), last)
+            self._refuse(int(self._memory.one.world[0]["refused"]), decision)
         if self._status != DECISION:
             self._settle()
+
+    def _decide_all(self, decisions: Sequence[DagDecision]) -> None:
+        """Carry out several decisions and run on; a refusal takes back those before it."""
+        *first, last = decisions
+        self._make_room(len(decisions))
+        parts = parts_in_play(self._memory.one)
+        before = [part.copy() for part in parts]
+        try:
+            for decision in first:
+                given = enter_apply(self._at, self._counts, *_integers(decision))
+                if given <= 0:
+                    self._refuse(-given, decision)
+            self._decide(last)
+        except InvalidDecision:
+            for part, old in zip(parts, before, strict=True):
+                part[:] = old
+            raise
 
     def _step(self, *, decline: bool) -> None:
         self._status = enter_step(self._at, decline, self._counts)
@@ -148,6 +180,12 @@ class DagWorld:
             self._status = enter_step(self._at, False, self._counts)
         if self._status not in (FINISHED, DECISION):
             raise self._stalled()
+
+    def _make_room(self, decisions: int) -> None:
+        """The kernel sees to it that one more decision can be recorded; several need as much room."""
+        recorded = int(self._memory.one.world[0]["decision_records"])
+        while 0 < len(self._memory.records.decisions) < recorded + decisions:
+            self._grow_records()
 
     def _grow_records(self) -> None:
         self._memory = self._memory._replace(records=grow_records(self._memory.records))
@@ -213,9 +251,30 @@ class DagWorld:
         return DagResult.of(self.workload, self._memory.one, self._memory.records)
 
 
+def _integers(decision: DagDecision) -> tuple[int, ...]:
+    try:
+        return FOUR_INTEGERS.unpack(FOUR_INTEGERS.pack(*decision))
+    except (TypeError, struct.error):
+        text = f"given {decision!r}; expected a DagDecision: stage, limit, executor class, reason, all whole numbers"
+        raise InvalidDecision(text) from None
+
+
 def _decision(out: Ints) -> DagDecision:
     stage, limit, kind, reason = out.tolist()
     return DagDecision(stage, limit, kind, Reason(reason) if reason in REASON_TEXT else Reason.UNSTATED)
+
+
+def cluster_info(catalogue: DagCatalogue, options: DagOptions) -> DagInfo:
+    """What schedulers are told of a world of these kinds of job."""
+    classes = options.executor_classes()
+    profiles = profiles_of(catalogue, options)
+    return DagInfo(
+        num_executors=sum(kind.count for kind in classes),
+        classes=classes,
+        moving_delay_s=options.moving_delay_s,
+        look_ahead=ViewLookAhead(options, profiles),
+        profiles=profiles,
+    )
 
 
 def duration_key(options: DagOptions, seeds: SeedTree) -> int:

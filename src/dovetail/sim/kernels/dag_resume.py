@@ -1,8 +1,8 @@
-"""A dag world that starts in the middle: from what a view says, and nothing else."""
+"""Dag worlds that start in the middle: from what a view says and nothing else, or as copies of another world."""
 
 from __future__ import annotations
 
-from dovetail.sim.kernels.dag_decisions import give, held, run_compiled
+from dovetail.sim.kernels.dag_decisions import apply, give, held, run_compiled
 from dovetail.sim.kernels.dag_entry import opened
 from dovetail.sim.kernels.dag_heap import push_event
 from dovetail.sim.kernels.dag_idle import change, set_free, take_free
@@ -12,6 +12,7 @@ from dovetail.sim.kernels.dag_state import (
     BUSY,
     EXECUTOR_ARRIVAL,
     FINISHED,
+    INVALID,
     MOVING,
     TASK_END,
 )
@@ -48,10 +49,10 @@ def let_jobs_in(D, now):
 
 
 @kernel
-def place_busy(D, stage_left, stage_running, source_stage, by_class):
-    """Busy executors on running tasks, their ends spread evenly."""
+def place_busy(D, order, stage_left, stage_running, source_stage, by_class):
+    """Busy executors on running tasks, their ends spread evenly; stages in the order given, most demanding first."""
     now = D.world[0].now
-    for v in range(stage_left.shape[0]):
+    for v in order:
         stage = D.stages[v]
         job = D.jobs[stage.job]
         row = stage.row
@@ -84,10 +85,10 @@ def place_busy(D, stage_left, stage_running, source_stage, by_class):
 
 
 @kernel
-def place_promised(D, stage_unclaimed, source_stage, by_class):
+def place_promised(D, order, stage_unclaimed, source_stage, by_class):
     """Executors promised to a stage are half-way there; those still busy elsewhere were placed already."""
     now = D.world[0].now
-    for v in range(stage_unclaimed.shape[0]):
+    for v in order:
         promised = D.stages[v].unstarted - stage_unclaimed[v]
         for _ in range(promised):
             e = take_fitting(D, v, source_stage, by_class)
@@ -136,6 +137,7 @@ def cost_to_go(
     weights,
     deadlines,
     now,
+    order,
     stage_left,
     stage_running,
     stage_unclaimed,
@@ -152,11 +154,23 @@ def cost_to_go(
     m = opened(at)
     reset(m.one, executor_class, jobs, arrivals, weights, deadlines, 0, 0, horizon_s)
     let_jobs_in(m.one, now)
-    place_busy(m.one, stage_left, stage_running, source_stage, by_class)
-    place_promised(m.one, stage_unclaimed, source_stage, by_class)
+    place_busy(m.one, order, stage_left, stage_running, source_stage, by_class)
+    place_promised(m.one, order, stage_unclaimed, source_stage, by_class)
     make_offer(m.one, source_job, source_stage, by_class)
     job = m.one.stages[candidate[0]].job
     stage = candidate[0] - m.one.jobs[job].first_stage
     give(m.one, job, stage, held(m.one, job) + candidate[1], candidate[2])
     status = run_compiled(function, params, memory, out, m.one, m.records, m.buffers, counts)
     return m.one.world[0].cost_jobs if status == FINISHED else -1.0
+
+
+@kernel
+def decide_and_finish(function, params, memory, out, at, job, stage, limit, kind, counts):
+    """Carry out a decision in a world that waits for one, and let the kernel decide everything after.
+
+    Returns what the episode loop does; INVALID if the decision cannot be carried out.
+    """
+    m = opened(at)
+    if apply(m.one, m.records, job, stage, limit, kind, 0) <= 0:
+        return INVALID
+    return run_compiled(function, params, memory, out, m.one, m.records, m.buffers, counts)

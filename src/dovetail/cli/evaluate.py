@@ -1,0 +1,80 @@
+"""`dovetail evaluate`: a trained network against the heuristics, on held-out sequences of what it was trained for."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dovetail.cli.compare import EXIT_FAILED, EXIT_INTERRUPTED, compare, show
+from dovetail.cli.dag_options import DagArguments
+from dovetail.cli.matrix_progress import note
+from dovetail.core.config import build
+from dovetail.core.errors import CheckpointError, ConfigError
+
+if TYPE_CHECKING:
+    from dovetail.evaluation.matrix_results import MatrixResults
+    from dovetail.schedulers.learned.decima.checkpoint import Checkpoint
+
+SEEDS = 100
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoint", metavar="NAME|PATH", help="a bundled network, or one that `train` made")
+    parser.add_argument("--schedulers", metavar="NAME,...", help="what to compare it with (all)")
+    parser.add_argument("--workload", metavar="NAME|DIR", help="another workload than it was trained for")
+    parser.add_argument("--jobs", type=int, metavar="N", help="another number of jobs in a sequence")
+    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help=f"job sequences ({SEEDS})")
+    parser.add_argument("--seed", type=int, default=0, metavar="K", help="seed of the first of them (0)")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (one per processor if worth it)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="keep records there; what is there is not run again")
+    parser.add_argument("--force", action="store_true", help="replace records of something else there")
+    parser.add_argument("--write", action="store_true", help="put the result into the network's card")
+
+
+def run(args: argparse.Namespace) -> int:
+    from dovetail.schedulers.learned.decima.checkpoint import load_checkpoint, save_checkpoint
+    from dovetail.schedulers.learned.decima.scheduler import find_checkpoint
+
+    path = find_checkpoint(args.checkpoint)
+    checkpoint = load_checkpoint(path)
+    asked = _arguments(args, checkpoint, path)
+    opened, results, finished = compare(asked, args, f"dovetail evaluate {args.checkpoint}")
+    show(opened, results, asked, as_json=args.json, finished=finished)
+    if not finished:
+        note("interrupted; the card stays as it was")
+        return EXIT_INTERRUPTED
+    if results.failures:
+        return EXIT_FAILED
+    if args.write:
+        held_out = _held_out(asked, results)
+        save_checkpoint(path, replace(checkpoint, card={**checkpoint.card, "held_out": held_out}))
+        note(f"written to the card of {path}")
+    return 0
+
+
+def _arguments(args: argparse.Namespace, checkpoint: Checkpoint, path: Path) -> DagArguments:
+    """The setting on the card, with what the command line changes."""
+    if "arguments" not in checkpoint.card:
+        raise CheckpointError(f"{path}: its card does not say what it was trained for; use `dovetail compare`")
+    changes = {name: getattr(args, name) for name in ("workload", "jobs") if getattr(args, name) is not None}
+    if args.write and changes:
+        raise ConfigError(f"--write keeps the result for what the network was trained for; leave out {list(changes)}")
+    others = ["all"] if args.schedulers is None else args.schedulers.split(",")
+    ours = f"dag/decima:checkpoint={args.checkpoint}"
+    values = {**checkpoint.card["arguments"], **changes, "seeds": args.seeds, "seed": args.seed}
+    return build(DagArguments, {**values, "schedulers": [*others, ours]}, f"{path}: arguments")
+
+
+def _held_out(asked: DagArguments, results: MatrixResults) -> dict[str, Any]:
+    """The table in short."""
+    document = results.comparison().as_json({})
+    rows = {row["scheduler"]: row for row in document["rows"]}
+    return {
+        "seeds": [asked.seed_range[0], asked.seed_range[-1]],
+        "best_heuristic": document["best_heuristic"],
+        "avg_jct_s": {name: row["metrics"]["avg_jct_s"] for name, row in rows.items()},
+        "vs_best_heuristic_pct": {name: row["vs_best_heuristic_pct"] for name, row in rows.items()},
+    }

@@ -1,0 +1,1 @@
+"""Learned schedulers.  Deciding needs numpy and numba only; torch is for training."""

@@ -1,0 +1,1 @@
+"""Learning schedulers: roll-outs, credit, losses, workers, and the loop that drives them.  Needs torch."""

@@ -1,0 +1,228 @@
+"""A training run on disk: what it was asked for, where it is, what it has reached; it can be interrupted and go on.
+
+DIR/checkpoint.safetensors, .json   the best network so far and its card
+DIR/state.pt                        where the run is
+DIR/progress.jsonl                  one line for each lesson and iteration
+DIR/tensorboard/                    the same for TensorBoard
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from dovetail import __version__
+from dovetail.core.errors import ConfigError, DovetailError
+from dovetail.core.seeds import SeedTree
+from dovetail.evaluation.contenders import choose
+from dovetail.records.manifest import plain
+from dovetail.schedulers import SCHEDULERS
+from dovetail.schedulers.learned.decima.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from dovetail.schedulers.learned.decima.network import DecimaNetwork
+from dovetail.schedulers.learned.decima.shape import DecimaShape
+from dovetail.sim.dag import DagWorld, run
+from dovetail.training.dag_trainer import FIRST_VALIDATION_SEED, Progress, Trainer, TrainPlan, TrainState, fresh_state
+from dovetail.training.dag_worker import DagWorker, Setting, Weights
+from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
+from dovetail.workloads.source import open_source
+
+CHECKPOINT, STATE, PROGRESS = "checkpoint", "state.pt", "progress.jsonl"
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """Everything that decides a run.  `arguments` is the setting as the command line says it."""
+
+    setting: Setting
+    shape: DecimaShape
+    plan: TrainPlan
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        """The same as plain values, for the card and to tell whether a directory holds this run."""
+        facts: dict[str, Any] = plain({name: asdict(getattr(self, name)) for name in ("setting", "shape", "plan")})
+        return facts
+
+
+@dataclass(frozen=True)
+class Rival:
+    """The heuristic to beat on the validation sequences."""
+
+    name: str
+    jct_s: float
+    cost: float
+
+
+def best_heuristic(setting: Setting, plan: TrainPlan) -> Rival:
+    """Of all heuristics, the one with the lowest objective on the validation sequences."""
+    source = open_source(setting.workload)
+    prices = setting.objective.prices()
+    rivals = []
+    for contender in choose("all", jobs=plan.jobs).contenders:
+        if contender.kind != "heuristic":
+            continue
+        costs, jct_s = [], []
+        for seed in range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + plan.validation):
+            workload = source.sequence(plan.jobs, setting.arrivals, SeedTree(seed))
+            world = DagWorld(workload, setting.options, SeedTree(seed))
+            result = run(world, SCHEDULERS.create(contender.spec), SeedTree(seed).generator())
+            paid = np.array([result.costs[name] for name in ("time", "jobs", "weight", "late", "executors")])
+            costs.append(float(paid @ prices))
+            jct_s.append(result.avg_jct_s)
+        rivals.append(Rival(contender.spec, float(np.mean(jct_s)), float(np.mean(costs))))
+    return min(rivals, key=lambda rival: rival.cost)
+
+
+@dataclass(frozen=True)
+class MakeDagWorker:
+    """Makes worker number n; can be sent to another process."""
+
+    setting: Setting
+    shape: DecimaShape
+
+    def __call__(self, number: int) -> DagWorker:
+        return DagWorker(self.setting, self.shape, number)
+
+
+def start_workers(job: TrainJob, count: int) -> Workers:
+    make = MakeDagWorker(job.setting, job.shape)
+    return LocalWorker(make) if count == 1 else ProcessWorkers(make, count)
+
+
+class TrainRun:
+    """A run in a directory."""
+
+    def __init__(
+        self, directory: Path, job: TrainJob, command: str, *, resume: bool, start: Path | None = None
+    ) -> None:
+        self.directory = directory
+        self.job = job
+        self.command = command
+        self.resumed = False
+        state_file = directory / STATE
+        if state_file.exists() and not resume:
+            raise ConfigError(f"{directory}: a run is there already; go on with --resume, or choose another directory")
+        if resume and not state_file.exists():
+            raise ConfigError(f"{directory}: no run to go on with; leave out --resume to start one")
+        if resume:
+            self.state = self._read_state(state_file)
+            self.resumed = True
+        else:
+            self.state = fresh_state(job.shape, job.plan.seed)
+            if start is not None:
+                self.state.weights = weights_of(load_checkpoint(start), job.shape, start)
+            directory.mkdir(parents=True, exist_ok=True)
+
+    def go_on(self, workers: Workers, rival: Rival, until: Callable[[], bool]) -> Iterator[Progress]:
+        """Train until the plan is done or `until` says so; everything is on disk when a `Progress` comes out."""
+        trainer = Trainer(self.job.plan, workers, self.state)
+        writer = _tensorboard(self.directory)
+        best = self.state.best
+        try:
+            for progress in trainer.run():
+                self._log(progress, writer)
+                if self.state.best < best:
+                    best = self.state.best
+                    self.save_best(rival)
+                self._write_state()
+                yield progress
+                if until():
+                    return
+        finally:
+            if writer is not None:
+                writer.close()
+
+    def save_best(self, rival: Rival) -> Path:
+        """The best network so far, with its card."""
+        network = DecimaNetwork(self.job.shape)
+        weights = self.state.weights if self.state.best_weights is None else self.state.best_weights
+        torch.nn.utils.vector_to_parameters(torch.from_numpy(weights.copy()), network.parameters())
+        at_best = min(self.state.curve, key=lambda point: point["validation_cost"], default={})
+        card = {
+            "arguments": plain(self.job.arguments),
+            "objective": self.job.setting.objective.name,
+            "plan": self.job.facts()["plan"],
+            "command": self.command,
+            "version": __version__,
+            "commit": _commit(),
+            "validation": {**at_best, "best_heuristic": rival.name, "best_heuristic_jct_s": round(rival.jct_s, 4)},
+            "curve": self.state.curve,
+        }
+        return save_checkpoint(
+            self.directory / CHECKPOINT, Checkpoint(self.job.shape, network.parameter_arrays(), card)
+        )
+
+    def _log(self, progress: Progress, writer: Any) -> None:
+        line = {"phase": progress.phase, "number": progress.number, **progress.figures}
+        with (self.directory / PROGRESS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        if writer is not None:
+            for name, value in progress.figures.items():
+                writer.add_scalar(f"{progress.phase}/{name}", value, progress.number)
+
+    def _write_state(self) -> None:
+        partial = self.directory / f"{STATE}.part"
+        torch.save({"job": self.job.facts(), "state": vars(self.state)}, partial)
+        partial.replace(self.directory / STATE)
+
+    def _read_state(self, file: Path) -> TrainState:
+        try:
+            found = torch.load(file, weights_only=False)  # our own file, written by this code
+        except (OSError, RuntimeError, EOFError, ValueError) as error:
+            raise DovetailError(f"{file}: cannot be read ({error}); start again in another directory") from error
+        ours, theirs = self.job.facts(), found["job"]
+        differs = [f"{part}.{key}" for part in ours for key in ours[part] if ours[part][key] != theirs[part].get(key)]
+        differs = [name for name in differs if name != "plan.iterations"]  # a run may be made longer
+        if differs:
+            raise ConfigError(
+                f"{self.directory}: the run there has another {', '.join(differs)}; give the same options"
+            )
+        return TrainState(**found["state"])
+
+
+def weights_of(checkpoint: Checkpoint, shape: DecimaShape, path: Path) -> Weights:
+    """The weights of a checkpoint, to start from."""
+    if checkpoint.shape != shape:
+        raise ConfigError(f"{path}: its shape is {checkpoint.shape}, not {shape}")
+    network = DecimaNetwork(shape)
+    network.load_arrays(checkpoint.parameters)
+    return torch.nn.utils.parameters_to_vector(network.parameters()).detach().numpy().copy()
+
+
+def _tensorboard(directory: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(directory / "tensorboard"))
+
+
+def _commit() -> str | None:
+    """The commit of the code that trains, if it is run from a clone."""
+    folder = Path(__file__).parent
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), "rev-parse", "HEAD"], capture_output=True, text=True, check=True, timeout=10
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def default_workers() -> int:
+    return max(1, len(os.sched_getaffinity(0)))
+
+
+def stop_after(minutes: float | None) -> Callable[[], bool]:
+    """Says when a time is over."""
+    end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
+    return lambda: time.monotonic() >= end

@@ -1,0 +1,154 @@
+"""Learning from search: at some states of an episode, several decisions are tried in copies of the world.
+
+Each copy is completed by a fast heuristic, with the same luck and the same arrivals, so what differs in the end is
+due to the decision alone.  Compared with the return of whole episodes this is next to free of noise: an advantage of
+this kind is worth hundreds of the other.  The futures are the true ones; a policy that cannot see them learns what is
+best on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.dag import DagKernel, Floats, Ints
+from dovetail.features import FeatureSet
+from dovetail.schedulers import SCHEDULERS
+from dovetail.schedulers.learned.decima.forward import PackedNetwork, choose
+from dovetail.schedulers.learned.decima.inputs import DecimaInput, class_sizes, decima_input
+from dovetail.sim.dag import DagOptions
+from dovetail.sim.dag.batch import DagBatch, DagBatchView, Episode
+from dovetail.sim.dag.fork import Fork
+from dovetail.sim.dag.objective import Objective
+from dovetail.training.teacher import teacher_choice
+from dovetail.workloads.dag import DagCatalogue
+
+Candidate = tuple[int, int, int]
+"""node row, executor class or -1, limit"""
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """Where to search, and how widely."""
+
+    share: float = 0.06  # of the decisions
+    drawn: int = 4  # decisions drawn from the policy
+    random: int = 2  # drawn from all there are
+    base: str = "dag/hesrpt"  # completes the copies, and proposes a decision
+    lucks: int = 1  # futures that are averaged; the first is the episode's own
+    memory: int = 4000  # states that a worker keeps from iteration to iteration
+    lot: int = 128  # states drawn from them for one step of the optimiser
+
+
+@dataclass(frozen=True)
+class Searched:
+    """One state, the decisions tried there, and what each cost."""
+
+    given: DecimaInput  # of one world
+    candidates: list[Candidate]
+    cost: Floats
+
+
+def search_episodes(
+    catalogue: DagCatalogue,
+    options: DagOptions,
+    network: PackedNetwork,
+    features: FeatureSet,
+    episodes: Sequence[Episode],
+    objective: Objective,
+    plan: SearchPlan,
+    rng: np.random.Generator,
+) -> tuple[list[Searched], int, list[Any]]:
+    """Play the episodes with the policy, and search at some of its states.  Also: decisions taken, and results."""
+    worlds = len(episodes)
+    waiting = dict(enumerate(episodes))
+    batch = DagBatch(catalogue, options, lambda w: waiting.pop(w, None), worlds)
+    base = SCHEDULERS.create(plan.base)
+    base.reset(batch.info, rng)
+    kernel: DagKernel = base.kernel()
+    sizes = class_sizes(batch.info)
+    forks = [Fork() for _ in episodes]
+    prices = objective.prices()
+    found: list[Searched] = []
+    results: list[Any] = []
+    decisions = 0
+    views, finished = batch.start()
+    while views.active.any():
+        given = decima_input(views, batch.info, features, classes=sizes)
+        chosen = choose(network, given, rng.random((worlds, 3)))
+        decisions += int((chosen.node >= 0).sum())
+        for w in np.flatnonzero(views.active & (rng.random(worlds) < plan.share)).tolist():
+            one = decima_input(views.world(w), batch.info, features, classes=sizes)
+            candidates = _candidates(network, one, base, views, w, plan, rng)
+            if len(candidates) > 1:
+                tries = [_decision(views, w, one, candidate) for candidate in candidates]
+                cost = np.zeros(len(tries))
+                for k in range(plan.lucks):
+                    luck = None if k == 0 else int(rng.integers(2**63))
+                    cost += forks[w].costs(batch.state_of(w), tries, kernel, luck) @ prices
+                found.append(Searched(one, candidates, cost / plan.lucks))
+        stage = np.where(chosen.node >= 0, given.stage[chosen.node], -1)
+        views, finished = batch.step(stage, chosen.limit, chosen.executor_class)
+        results += [end.result for end in finished]
+    batch.close()
+    return found, decisions, results
+
+
+def _candidates(
+    network: PackedNetwork,
+    one: DecimaInput,
+    base: Any,
+    views: DagBatchView,
+    w: int,
+    plan: SearchPlan,
+    rng: np.random.Generator,
+) -> list[Candidate]:
+    """Different decisions: the likeliest, some drawn from the policy, the base's, some drawn from all."""
+    found: dict[Candidate, None] = {}
+    for k in range(plan.drawn):
+        choice = choose(network, one, None if k == 0 else rng.random((1, 3)))
+        found[int(choice.node[0]), int(choice.executor_class[0]), int(choice.limit[0])] = None
+    proposed = teacher_choice(base, views.world(w), one, 0)
+    if proposed[0] >= 0:
+        found[proposed] = None
+    valid = np.flatnonzero(one.valid)
+    for _ in range(plan.random):
+        node = int(rng.choice(valid))
+        kinds = np.flatnonzero(one.fits[node] & (one.offered[0] > 0))
+        kind = int(rng.choice(kinds))
+        room = min(int(one.offered[0, kind]), int(one.unclaimed[node]))
+        given = int(np.ceil(np.exp(rng.uniform(0, np.log(room + 1e-9))))) if room > 1 else 1
+        limit = int(one.held[node]) + min(given, room)
+        found[node, kind if one.offered.shape[1] > 1 else -1, limit] = None
+    return list(found)
+
+
+def _decision(views: DagBatchView, w: int, one: DecimaInput, candidate: Candidate) -> tuple[int, int, int, int]:
+    """(job, stage in it, limit, class) for the simulator."""
+    node, kind, limit = candidate
+    stage = int(one.stage[node])
+    view = views.world(w)
+    return int(view.job_id[view.stage_job[stage]]), int(view.stage_id[stage]), limit, kind
+
+
+def advantages_of(found: Sequence[Searched], most: float = 3.0) -> list[Floats]:
+    """For each state, how much better each decision is than their mean, in units of the typical difference."""
+    centred: list[Floats] = [one.cost.mean() - one.cost for one in found]
+    typical = float(np.sqrt(np.mean(np.concatenate(centred) ** 2))) if centred else 1.0
+    return [np.clip(one / max(typical, 1e-9), -most, most) for one in centred]
+
+
+def repeated(found: Sequence[Searched]) -> tuple[list[DecimaInput], list[Ints], list[Ints], list[Ints], Ints]:
+    """Every state as often as decisions were tried there, as `collate` takes them, and the state of each."""
+    inputs, nodes, kinds, limits, states = [], [], [], [], []
+    for state, one in enumerate(found):
+        for node, kind, limit in one.candidates:
+            inputs.append(one.given)
+            nodes.append(np.array([node]))
+            kinds.append(np.array([kind]))
+            limits.append(np.array([limit]))
+            states.append(state)
+    return inputs, nodes, kinds, limits, np.array(states, dtype=np.int64)

@@ -1,0 +1,96 @@
+"""Workers where they run: in this process, or in several of their own.  `ray_workers` has those on other machines."""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import os
+import signal
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
+
+from dovetail.core.errors import DovetailError
+from dovetail.training.dag_worker import DagWorker
+
+MakeWorker = Callable[[int], DagWorker]
+"""A worker from its number."""
+
+
+class Workers(Protocol):
+    """Some workers, asked all at once.  One that was lost answers None; the next call has another in its place."""
+
+    @property
+    def count(self) -> int: ...
+    def call(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]: ...
+    def close(self) -> None: ...
+
+
+class LocalWorker:
+    """One worker in this process: nothing runs at the same time, so a seed decides everything."""
+
+    count = 1
+
+    def __init__(self, make: MakeWorker) -> None:
+        self._worker = make(0)
+
+    def call(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        return [getattr(self._worker, method)(*arguments[0])]
+
+    def close(self) -> None:
+        pass
+
+
+class ProcessWorkers:
+    """One process for each worker."""
+
+    def __init__(self, make: MakeWorker, count: int) -> None:
+        self.count = count
+        context = mp.get_context("spawn")
+        self._ends: list[Connection] = []
+        self._processes = []
+        for number in range(count):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(make, number, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            self._ends.append(ours)
+            self._processes.append(process)
+
+    def call(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        for end, given in zip(self._ends, arguments, strict=True):
+            end.send((method, given))
+        answers = []
+        for number, end in enumerate(self._ends):
+            try:
+                fine, answer = end.recv()
+            except EOFError:
+                raise DovetailError(f"training: worker process {number} ended unexpectedly") from None
+            if not fine:
+                raise DovetailError(f"training: worker {number} failed\n{answer}")
+            answers.append(answer)
+        return answers
+
+    def close(self) -> None:
+        for end in self._ends:
+            end.close()
+        for process in self._processes:
+            process.join(timeout=5)
+            if process.is_alive():
+                process.terminate()
+
+
+def _serve(make: MakeWorker, number: int, end: Connection) -> None:
+    import traceback
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the trainer alone answers Ctrl-C
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    worker = make(number)
+    while True:
+        try:
+            method, arguments = end.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            end.send((True, getattr(worker, method)(*arguments)))
+        except Exception:
+            end.send((False, traceback.format_exc()))

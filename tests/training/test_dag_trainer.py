@@ -1,0 +1,133 @@
+"""Training on toys with a known optimum; repeatable; and in several processes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.testing.dag_toys import ToyJob, ToyStage, toy_workload
+
+pytest.importorskip("torch", reason="torch is not installed")
+
+from dovetail.core.errors import ConfigError, DovetailError
+from dovetail.schedulers.learned.decima.shape import DecimaShape
+from dovetail.sim.dag import DagOptions
+from dovetail.training.dag_run import MakeDagWorker
+from dovetail.training.dag_search import SearchPlan
+from dovetail.training.dag_trainer import Trainer, TrainPlan, TrainState, fresh_state
+from dovetail.training.dag_worker import Setting
+from dovetail.training.workers import LocalWorker, ProcessWorkers
+from dovetail.workloads.source import DagSource
+from dovetail.workloads.store import write_source
+
+SHAPE = DecimaShape("wide-1", embedding=4, hidden=(8,), head=(8,))
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Setting:
+    """Jobs of one task, 1 s or 10 s, on one executor: the shorter must go first."""
+    workload = toy_workload(ToyJob([ToyStage(1, 1.0)]), ToyJob([ToyStage(1, 10.0)]))
+    write_source(DagSource("toy", workload.catalogue), tmp_path / "toy")
+    return Setting(str(tmp_path / "toy"), options=DagOptions(executors=1, moving_delay_s=0.0, warm_up_s=0.0))
+
+
+PLAN = TrainPlan(
+    iterations=12,
+    sequences=6,
+    copies=8,
+    jobs=5,
+    parts=2,
+    learning_rate=(0.02, 0.01),
+    averaging=0.5,
+    teacher=None,
+    validate_every=12,
+    validation=8,
+    search=SearchPlan(share=0.5, base="dag/fifo", lot=64),
+)
+
+
+def shortest_first(setting: Setting) -> float:
+    """Mean over the validation sequences of the sum of completion times, if the shorter jobs go first."""
+    worker = MakeDagWorker(setting, SHAPE)(0)
+    totals = []
+    for seed in range(2000, 2008):
+        from dovetail.core.seeds import SeedTree
+
+        work_s = np.sort(worker.source.sequence(5, setting.arrivals, SeedTree(seed)).job_work_s)
+        totals.append(np.cumsum(work_s).sum())
+    return float(np.mean(totals))
+
+
+def train(setting: Setting, plan: TrainPlan) -> TrainState:
+    state = fresh_state(SHAPE, plan.seed)
+    for _ in Trainer(plan, LocalWorker(MakeDagWorker(setting, SHAPE)), state).run():
+        pass
+    return state
+
+
+@pytest.mark.parametrize("algorithm", ["search", "ppo", "reinforce"])
+def test_the_optimum_of_a_toy_is_found(toy: Setting, algorithm: str) -> None:
+    iterations = 40 if algorithm == "reinforce" else 12
+    state = train(toy, replace(PLAN, algorithm=algorithm, iterations=iterations, validate_every=iterations))
+    assert state.best == pytest.approx(shortest_first(toy), rel=1e-6)
+
+
+def test_a_heuristic_can_be_imitated(toy: Setting) -> None:
+    state = train(toy, replace(PLAN, teacher="dag/sjf-cp", lessons=8, iterations=0))
+    assert state.best == pytest.approx(shortest_first(toy), rel=1e-6)
+
+
+def test_the_seed_decides_everything(toy: Setting) -> None:
+    plan = replace(PLAN, algorithm="ppo", iterations=2)
+    first, again = train(toy, plan), train(toy, plan)
+    np.testing.assert_array_equal(first.weights, again.weights)
+    assert not np.array_equal(first.weights, train(toy, replace(plan, seed=1)).weights)
+
+
+def test_a_run_that_goes_on_is_the_run_that_was_not_stopped(toy: Setting) -> None:
+    plan = replace(PLAN, algorithm="ppo", iterations=3)
+    whole = train(toy, plan)
+    state = fresh_state(SHAPE, plan.seed)
+    for _ in Trainer(plan, LocalWorker(MakeDagWorker(toy, SHAPE)), state).run():
+        break
+    assert state.iteration == 1
+    for _ in Trainer(plan, LocalWorker(MakeDagWorker(toy, SHAPE)), state).run():
+        pass
+    np.testing.assert_array_equal(state.weights, whole.weights)
+
+
+def test_several_processes_learn_together(toy: Setting) -> None:
+    workers = ProcessWorkers(MakeDagWorker(toy, SHAPE), 2)
+    try:
+        state = fresh_state(SHAPE, 0)
+        for _ in Trainer(replace(PLAN, algorithm="search"), workers, state).run():
+            pass
+        assert state.best == pytest.approx(shortest_first(toy), rel=1e-6)
+        with pytest.raises(DovetailError, match="worker 0 failed"):
+            workers.call("watch", [("dag/nope", None)] * 2)
+    finally:
+        workers.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"algorithm": "sarsa"}, "expected search or ppo or reinforce"),
+        ({"algorithm": "ppo", "copies": 1}, "copies is below 2"),
+        ({"baseline": "mean"}, "expected input, time, none"),
+        ({"jobs": 0}, "jobs is 0"),
+        ({"learning_rate": (0.0, 1.0)}, "must be above 0"),
+    ],
+)
+def test_bad_plans(changes: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        replace(PLAN, **changes)  # type: ignore[arg-type]
+
+
+def test_values_go_from_start_to_end() -> None:
+    plan = replace(PLAN, iterations=3, learning_rate=(0.4, 0.1))
+    assert [plan.at(plan.learning_rate, k) for k in range(3)] == pytest.approx([0.4, 0.2, 0.1])
+    assert [plan.at((0.2, 0.0), k) for k in range(3)] == pytest.approx([0.2, 0.1, 0.0])
+    assert plan.at((float("inf"), float("inf")), 1) == float("inf")
