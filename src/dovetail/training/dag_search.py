@@ -34,13 +34,14 @@ Candidate = tuple[int, int, int]
 class SearchPlan:
     """Where to search, and how widely."""
 
-    share: float = 0.06  # of the decisions
+    share: float = 0.02  # of the decisions that leave executors where they are
+    share_of_moves: float = 0.2  # of those that move them: fewer, and there is more to gain
     drawn: int = 4  # decisions drawn from the policy
-    random: int = 2  # drawn from all there are
+    random: int = 1  # drawn from all there are
     base: str = "dag/hesrpt"  # completes the copies, and proposes a decision
     lucks: int = 1  # futures that are averaged; the first is the episode's own
-    memory: int = 4000  # states that a worker keeps from iteration to iteration
-    lot: int = 128  # states drawn from them for one step of the optimiser
+    memory: int = 8000  # states that a worker keeps from iteration to iteration
+    lot: int = 160  # states drawn from them for one step of the optimiser
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,10 @@ def search_episodes(
         given = decima_input(views, batch.info, features, classes=sizes)
         chosen = choose(network, given, rng.random((worlds, 3)))
         decisions += int((chosen.node >= 0).sum())
-        for w in np.flatnonzero(views.active & (rng.random(worlds) < plan.share)).tolist():
+        taken = chosen.node >= 0
+        job = np.where(taken, given.node_job[chosen.node] - given.job_ptr[:-1], -1)
+        share = np.where(job == views.source_job, plan.share, plan.share_of_moves)
+        for w in np.flatnonzero(taken & (rng.random(worlds) < share)).tolist():
             one = decima_input(views.world(w), batch.info, features, classes=sizes)
             candidates = _candidates(network, one, base, views, w, plan, rng)
             if len(candidates) > 1:

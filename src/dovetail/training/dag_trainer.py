@@ -35,26 +35,26 @@ class TrainPlan:
     """How to train.  Fields in pairs are values at the start and at the end, and go over into each other smoothly."""
 
     algorithm: str = "search"
-    iterations: int = 300
+    iterations: int = 250
     sequences: int = 16  # job sequences in an iteration
     copies: int = 2  # episodes of each; 8 and more for the policy gradients
     jobs: int = 20
     horizon_s: tuple[float, float] = (math.inf, math.inf)  # mean length of an episode, drawn without memory
     passes: int = 1  # over what was collected, each in `parts` steps of the optimiser
     parts: int = 16
-    learning_rate: tuple[float, float] = (6e-4, 1e-4)
+    learning_rate: tuple[float, float] = (6e-4, 3e-5)
     entropy: tuple[float, float] = (0.0, 0.0)
     clip: float = 0.2
     max_norm: float = 1.0  # of a gradient
-    averaging: float = 0.99  # what is validated and kept is a running mean of the weights, this much of it old
+    averaging: float = 0.995  # what is validated and kept is a running mean of the weights, this much of it old
     baseline: str = "input"
     differential: bool = False  # subtract the running mean cost per second
     patience_s: float = math.inf  # credit fades over this time
     search: SearchPlan = field(default_factory=SearchPlan)  # for the algorithm of that name
     teacher: str | None = "dag/hesrpt"
     lessons: int = 12  # rounds of imitation, with fresh episodes each
-    validate_every: int = 5
-    validation: int = 32  # sequences
+    validate_every: int = 10
+    validation: int = 48  # sequences
     stop_after: int = 0  # validations without a better one; 0 = never
     seed: int = 0
 
@@ -282,7 +282,15 @@ def _sum(seen: list[dict[str, float]], name: str) -> float:
 
 
 PROFILES = {
-    "quick": {"iterations": 12, "lessons": 5, "sequences": 12, "copies": 2, "validation": 16, "validate_every": 3},
+    "quick": {
+        "iterations": 12,
+        "lessons": 5,
+        "sequences": 12,
+        "copies": 2,
+        "validation": 16,
+        "validate_every": 4,
+        "averaging": 0.95,
+    },
     "full": {},
 }
 """What differs from `TrainPlan`'s defaults.  quick: a few minutes on two cores.  full: what is published."""

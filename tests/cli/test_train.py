@@ -1,0 +1,102 @@
+"""`dovetail train` and `dovetail evaluate`, on a run that takes seconds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+
+from dovetail.cli import main
+
+SMALL = [
+    "train", "dag", "--workload", "chains:dags=6,length=[2,3]", "--jobs", "3", "--executors", "4", "--workers", "1",
+    "--set", "sequences=2", "--set", "copies=2", "--set", "validation=2", "--set", "lessons=1",
+    "--set", "validate_every=1", "--set", "search.share=0.3",
+]  # fmt: skip
+
+
+def train(out: Path, *more: str) -> int:
+    return main([*SMALL, "--out", str(out), *more])
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("train") / "run"
+    assert train(out, "--iterations", "1") == 0
+    return out
+
+
+def test_what_a_run_leaves_behind(trained: Path) -> None:
+    assert {file.name for file in trained.iterdir()} >= {
+        "checkpoint.json",
+        "checkpoint.safetensors",
+        "state.pt",
+        "progress.jsonl",
+    }
+    card = json.loads((trained / "checkpoint.json").read_text())
+    assert card["kind"] == "decima" and card["objective"] == "average-jct"
+    assert card["arguments"]["jobs"] == 3 and card["arguments"]["workload"].startswith("chains")
+    assert card["validation"]["best_heuristic"].startswith("dag/")
+    assert card["command"].startswith("dovetail ")
+    lines = [json.loads(line) for line in (trained / "progress.jsonl").read_text().splitlines()]
+    assert [(line["phase"], line["number"]) for line in lines] == [("imitation", 1), ("learning", 1)]
+
+
+def test_a_run_goes_on(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(trained, "--iterations", "2", "--resume", "--json") == 0
+    found = capsys.readouterr()
+    assert "going on after lesson 1 and iteration 1" in found.err
+    assert json.loads(found.out)["iterations"] == 2
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "reinforce"])
+def test_policy_gradients(tmp_path: Path, algorithm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--iterations", "1", "--algorithm", algorithm, "--shape", "paper", "--teacher", "none"]
+    assert train(tmp_path / "run", *words) == 0
+    assert "compare it on fresh sequences:  dovetail compare dag --workload" in capsys.readouterr().out
+
+
+def test_evaluate(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    network = str(trained / "checkpoint")
+    words = ["evaluate", network, "--seeds", "3", "--schedulers", "dag/fair,dag/fifo", "--workers", "1", "--json"]
+    assert main([*words, "--write"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {row["scheduler"] for row in document["rows"]} == {"dag/fair", "dag/fifo", "dag/decima"}
+    held_out = json.loads((trained / "checkpoint.json").read_text())["held_out"]
+    assert held_out["seeds"] == [0, 2]
+    assert held_out["avg_jct_s"].keys() == {"dag/fair", "dag/fifo", "dag/decima"}
+    assert main([*words, "--write", "--jobs", "5"]) == 2
+    assert "leave out ['jobs']" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--profile", "slow"], "unknown profile 'slow'"),
+        (["--shape", "wide"], "unknown shape 'wide'"),
+        (["--objective", "jct"], "unknown objective 'jct'"),
+        (["--algorithm", "dqn"], "expected search or ppo or reinforce"),
+        (["--teacher", "dag/nope"], "unknown scheduler 'dag/nope'"),
+        (["--set", "sequences"], "expected KEY=VALUE"),
+        (["--set", "sequense=2"], "did you mean 'sequences'?"),
+        (["--workers", "0"], "workers is 0"),
+        (["--minutes", "0"], "minutes is 0"),
+        (["--resume"], "no run to go on with"),
+        (["--from", "nowhere/net"], "no such file"),
+    ],
+)
+def test_bad_input(tmp_path: Path, words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(tmp_path / "run", *words) == 2
+    found = capsys.readouterr()
+    assert says in found.err and found.out == ""
+    assert not (tmp_path / "run").exists()
+
+
+def test_another_run_is_not_overwritten(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(trained) == 2
+    assert "a run is there already" in capsys.readouterr().err
+    assert train(trained, "--resume", "--set", "parts=3") == 2
+    assert "another plan.parts" in capsys.readouterr().err
