@@ -12,7 +12,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # missing only adds to it.
 RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
-SB3_STAMP := $(VENV)/.installed-sb3
+LEARN_STAMP := $(VENV)/.installed-learn
 PINS := constraints.txt pyproject.toml
 
 .DEFAULT_GOAL := help
@@ -30,7 +30,7 @@ run: $(RUN_STAMP) ## compare the schedulers on the bundled workload, write a rep
 	@echo "==> running: dovetail demo"
 	@$(BIN)/dovetail demo
 
-test: $(SB3_STAMP) ## run all tests
+test: $(LEARN_STAMP) ## run all tests
 	@echo "==> testing with $(JOBS) processes"
 	@$(BIN)/python -m pytest -q -n $(JOBS)
 
@@ -87,7 +87,7 @@ $(DEV_STAMP): $(RUN_STAMP)
 	@$(PIP_INSTALL) --editable '.[dev,envs]'
 	@touch $@
 
-$(SB3_STAMP): $(DEV_STAMP)
-	@echo "==> installing sb3-contrib and torch, which one test trains with, into $(VENV) (a large download)"
-	@$(PIP_INSTALL) --editable '.[sb3]'
+$(LEARN_STAMP): $(DEV_STAMP)
+	@echo "==> installing torch and sb3-contrib, which some tests train with, into $(VENV) (a large download)"
+	@$(PIP_INSTALL) --editable '.[learn,sb3]'
 	@touch $@

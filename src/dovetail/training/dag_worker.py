@@ -63,6 +63,7 @@ class Credit:
     baseline: str = "input"
     rate: float = 0.0
     patience_s: float = float("inf")
+    standardise: bool = True
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,13 @@ class DagWorker:
         self._steps = rollout.steps
         self._searched = []
         traces, worlds = self._traces(rollout)
-        found = advantages(traces, baseline=credit.baseline, rate=credit.rate, patience_s=credit.patience_s)
+        found = advantages(
+            traces,
+            baseline=credit.baseline,
+            rate=credit.rate,
+            patience_s=credit.patience_s,
+            standardise=credit.standardise,
+        )
         self._advantage = spread_over_steps(found, worlds, rollout)
         return {
             "decisions": rollout.decisions,
