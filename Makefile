@@ -88,6 +88,6 @@ $(DEV_STAMP): $(RUN_STAMP)
 	@touch $@
 
 $(LEARN_STAMP): $(DEV_STAMP)
-	@echo "==> installing torch and sb3-contrib, which some tests train with, into $(VENV) (a large download)"
-	@$(PIP_INSTALL) --editable '.[learn,sb3]'
+	@echo "==> installing torch, onnx and sb3-contrib, which some tests need, into $(VENV) (a large download)"
+	@$(PIP_INSTALL) --editable '.[learn,onnx,sb3]'
 	@touch $@

@@ -152,6 +152,17 @@ def _by_height(edges: Ints, num_nodes: int) -> tuple[tuple[Tensor, Tensor], ...]
     return tuple(levels)
 
 
+def _key(net: str) -> str:
+    """What torch calls a net; `class` alone would not do as a name in the code that torch generates."""
+    return f"{net}_net"
+
+
+def _path(parameter: str) -> str:
+    """What torch calls a parameter."""
+    net, _, rest = parameter.partition(".")
+    return f"nets.{_key(net)}.{rest}"
+
+
 def _mlp(units: Sequence[int]) -> nn.ModuleList:
     return nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(units))
 
@@ -162,7 +173,7 @@ class DecimaNetwork(nn.Module):
     def __init__(self, shape: DecimaShape) -> None:
         super().__init__()
         self.shape = shape
-        self.nets = nn.ModuleDict({name: _mlp(units) for name, units in shape.nets.items()})
+        self.nets = nn.ModuleDict({_key(name): _mlp(units) for name, units in shape.nets.items()})
         with torch.no_grad():
             for name in ("stage", "limit", "class"):
                 last = self._layers(name)[-1]
@@ -171,13 +182,14 @@ class DecimaNetwork(nn.Module):
 
     def parameter_arrays(self) -> dict[str, NDArray[np.float32]]:
         """The parameters by the names of `DecimaShape.parameters`."""
-        return {name.removeprefix("nets."): value.detach().numpy().copy() for name, value in self.state_dict().items()}
+        state = self.state_dict()
+        return {one.name: state[_path(one.name)].detach().numpy().copy() for one in self.shape.parameters()}
 
     def load_arrays(self, arrays: dict[str, NDArray[np.float32]]) -> None:
-        self.load_state_dict({f"nets.{name}": torch.from_numpy(value) for name, value in arrays.items()})
+        self.load_state_dict({_path(name): torch.from_numpy(value) for name, value in arrays.items()})
 
     def _layers(self, net: str) -> list[nn.Linear]:
-        return [layer for layer in self.nets[net].children() if isinstance(layer, nn.Linear)]
+        return [layer for layer in self.nets[_key(net)].children() if isinstance(layer, nn.Linear)]
 
     def _through(self, net: str, x: Tensor) -> Tensor:
         *hidden, last = self._layers(net)
