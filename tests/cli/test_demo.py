@@ -26,8 +26,8 @@ def test_it_compares_reports_and_says_what_to_try(tiny: Path, capsys: Captured) 
     page = tiny / "dovetail-demo" / "report.html"
     assert str(page) in found.out.splitlines()
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert len(demo.heuristics()) == len(read_records(tiny / "dovetail-demo").runs) == 11
-    assert all(f"{name} " in found.out for name in demo.heuristics())
+    assert len(demo.shown()) == len(read_records(tiny / "dovetail-demo").runs) == 12
+    assert all(f"{name} " in found.out for name in demo.shown())
     commands = [line.strip() for line in found.out.splitlines() if line.startswith("  ") and "dovetail " in line]
     assert len(commands) == 3
     explain = shlex.split(commands[0])

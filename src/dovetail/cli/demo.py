@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     from dovetail.evaluation.report import write_page
     from dovetail.records import read_records
 
-    asked = DagArguments(jobs=JOBS, seeds=QUICK_SEEDS if args.quick else SEEDS, schedulers=tuple(heuristics()))
+    asked = DagArguments(jobs=JOBS, seeds=QUICK_SEEDS if args.quick else SEEDS, schedulers=tuple(shown()))
     started = time.monotonic()
     note(
         f"{len(asked.schedulers)} schedulers on the same {asked.seeds} sequences of {asked.jobs} jobs of the "
@@ -59,11 +59,11 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_FAILED if results.failures else 0
 
 
-def heuristics() -> list[str]:
-    """The project's own; those that search or learn take longer than a newcomer wants to wait."""
+def shown() -> list[str]:
+    """The project's own; those that search take longer than a newcomer wants to wait."""
     from dovetail.evaluation.contenders import choose
 
-    return [one.name for one in choose("all", jobs=JOBS).contenders if one.kind == "heuristic"]
+    return [one.name for one in choose("all", jobs=JOBS).contenders if one.kind in ("heuristic", "learned")]
 
 
 def _is_ours(directory: Path) -> bool:

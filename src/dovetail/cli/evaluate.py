@@ -71,10 +71,18 @@ def _arguments(args: argparse.Namespace, checkpoint: Checkpoint, path: Path) -> 
 def _held_out(asked: DagArguments, results: MatrixResults) -> dict[str, Any]:
     """The table in short."""
     document = results.comparison().as_json({})
-    rows = {row["scheduler"]: row for row in document["rows"]}
+    rows = {_label(row): row for row in document["rows"]}
     return {
         "seeds": [asked.seed_range[0], asked.seed_range[-1]],
         "best_heuristic": document["best_heuristic"],
         "avg_jct_s": {name: row["metrics"]["avg_jct_s"] for name, row in rows.items()},
         "vs_best_heuristic_pct": {name: row["vs_best_heuristic_pct"] for name, row in rows.items()},
     }
+
+
+def _label(row: dict[str, Any]) -> str:
+    """A scheduler by its spec; the network itself without its path."""
+    name, params = row["scheduler"], row.get("params") or {}
+    if name == "dag/decima" or not params:
+        return str(name)
+    return f"{name}:{','.join(f'{key}={value}' for key, value in params.items())}"

@@ -18,9 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write a trace that ui.perfetto.dev opens; compressed if the name ends in .gz",
     )
-    form.add_argument(
-        "--onnx", type=Path, metavar="FILE", help="write the network as an ONNX graph, and check it"
-    )
+    form.add_argument("--onnx", type=Path, metavar="FILE", help="write the network as an ONNX graph, and check it")
     parser.add_argument(
         "--run",
         action="append",

@@ -9,7 +9,7 @@ from dovetail.core.dag import Reason
 from dovetail.core.errors import CheckpointError, DovetailError, UnknownName
 from dovetail.core.seeds import SeedTree
 from dovetail.schedulers.learned.decima.checkpoint import Checkpoint
-from dovetail.schedulers.learned.decima.scheduler import BUNDLED, Decima
+from dovetail.schedulers.learned.decima.scheduler import Decima
 from dovetail.sim.dag import DagOptions, DagWorld, run
 from dovetail.testing.dag_views import FOUR_SIZES, info_for, random_view
 from dovetail.workloads import Arrivals, open_source
@@ -65,7 +65,3 @@ def test_errors() -> None:
         Decima(Decima.Params(checkpoint="nope"))
     with pytest.raises(CheckpointError, match="no such file"):
         Decima(Decima.Params(checkpoint="./nope"))
-
-
-def test_bundled_networks_are_small() -> None:
-    assert sum(file.stat().st_size for file in BUNDLED.iterdir()) < 5_000_000
