@@ -38,7 +38,7 @@ test-nojit: $(DEV_STAMP) ## run the simulator's tests with numba's compiler swit
 	@echo "==> testing the simulator without compilation"
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/sim
 
-check: $(DEV_STAMP) ## lint, format, types, import directions
+check: $(LEARN_STAMP) ## lint, format, types, import directions
 	@echo "==> ruff: lint"
 	@$(BIN)/python -m ruff check .
 	@echo "==> ruff: format"

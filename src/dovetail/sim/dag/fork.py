@@ -14,9 +14,9 @@ from dovetail.core.dag import DagDecision, DagKernel, DagView, Floats
 from dovetail.core.errors import InvalidDecision
 from dovetail.sim.dag.memory import allocate_buffers, allocate_records, allocate_world
 from dovetail.sim.dag.objective import COSTS
-from dovetail.sim.kernels.dag_compile import compile_kernel, finish_loop
-from dovetail.sim.kernels.dag_entry import addresses
-from dovetail.sim.kernels.dag_state import COUNTS, FINISHED, DagMemory, DagOne, DagTable
+from dovetail.sim.kernels.dag_compile import compile_kernel, episode_loop
+from dovetail.sim.kernels.dag_entry import addresses, enter_apply_to
+from dovetail.sim.kernels.dag_state import COUNTS, FINISHED, INVALID, DagMemory, DagOne, DagTable
 
 MUTABLE = len(DagOne._fields) - len(DagTable._fields)  # the arrays of a world that change; the rest is the table
 
@@ -38,7 +38,7 @@ class Fork:
         `one` waits for a decision and stays as it is.  `luck` gives the tasks still to start other durations.
         """
         memory = self._room_for(one)
-        function, finish = compile_kernel(kernel.function), finish_loop()
+        function, run_on = compile_kernel(kernel.function), episode_loop()
         found = np.empty((len(decisions), len(COSTS)))
         world = memory.one.world[0]
         for i, (job, stage, limit, kind) in enumerate(decisions):
@@ -46,9 +46,9 @@ class Fork:
                 ours[:] = theirs
             if luck is not None:
                 world["duration_key"] = np.uint64(luck)
-            status = finish(
-                function, kernel.params, kernel.state, self._out, self._at, job, stage, limit, kind, self._counts
-            )
+            status = INVALID
+            if enter_apply_to(self._at, job, stage, limit, kind) > 0:
+                status = run_on(function, kernel.params, kernel.state, self._out, self._at, self._counts)
             if status != FINISHED:
                 raise InvalidDecision(
                     f"stage {stage} of job {job}, limit {limit}: cannot be tried in a copy of the world"

@@ -17,7 +17,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from dovetail.core.dag import DagView
 from dovetail.sim.kernels.dag_entry import enter_run
-from dovetail.sim.kernels.dag_resume import cost_to_go, decide_and_finish
+from dovetail.sim.kernels.dag_resume import cost_to_go
 from dovetail.sim.kernels.jit import OPTIONS
 
 SCALARS = {
@@ -62,19 +62,6 @@ def episode_loop() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         return njit(signature, **OPTIONS)(enter_run.py_func)
-
-
-@cache
-def finish_loop() -> Any:
-    """`decide_and_finish` for any kernel."""
-    if numba.config.DISABLE_JIT:
-        return decide_and_finish
-    ints, number = types.int64[::1], types.int64
-    function = types.FunctionType(kernel_signature())
-    signature = number(function, types.float64[::1], ints, ints, ints, number, number, number, number, ints)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        return njit(signature, **OPTIONS)(decide_and_finish.py_func)
 
 
 @cache

@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 from dovetail.sim.kernels import dag_state as layout
-from dovetail.sim.kernels.dag_decisions import apply_at, decide_and_step, held, run_compiled, step
+from dovetail.sim.kernels.dag_decisions import apply, apply_at, decide_and_step, held, run_compiled, step
 from dovetail.sim.kernels.dag_reset import reset
 from dovetail.sim.kernels.dag_state import (
     COMMITMENT,
@@ -143,6 +143,13 @@ def enter_step(a, decline, counts):
 def enter_apply(a, counts, stage, limit, kind, reason):
     m = opened(a)
     return apply_at(m.one, m.records, m.buffers, counts, stage, limit, kind, reason)
+
+
+@entry
+def enter_apply_to(a, job, stage, limit, kind):
+    """A decision that names job and stage as the workload does; the executors given, or minus why it was refused."""
+    m = opened(a)
+    return apply(m.one, m.records, job, stage, limit, kind, 0)
 
 
 @entry

@@ -1,8 +1,8 @@
-"""Dag worlds that start in the middle: from what a view says and nothing else, or as copies of another world."""
+"""A dag world that starts in the middle: from what a view says, and nothing else."""
 
 from __future__ import annotations
 
-from dovetail.sim.kernels.dag_decisions import apply, give, held, run_compiled
+from dovetail.sim.kernels.dag_decisions import give, held, run_compiled
 from dovetail.sim.kernels.dag_entry import opened
 from dovetail.sim.kernels.dag_heap import push_event
 from dovetail.sim.kernels.dag_idle import change, set_free, take_free
@@ -12,7 +12,6 @@ from dovetail.sim.kernels.dag_state import (
     BUSY,
     EXECUTOR_ARRIVAL,
     FINISHED,
-    INVALID,
     MOVING,
     TASK_END,
 )
@@ -162,15 +161,3 @@ def cost_to_go(
     give(m.one, job, stage, held(m.one, job) + candidate[1], candidate[2])
     status = run_compiled(function, params, memory, out, m.one, m.records, m.buffers, counts)
     return m.one.world[0].cost_jobs if status == FINISHED else -1.0
-
-
-@kernel
-def decide_and_finish(function, params, memory, out, at, job, stage, limit, kind, counts):
-    """Carry out a decision in a world that waits for one, and let the kernel decide everything after.
-
-    Returns what the episode loop does; INVALID if the decision cannot be carried out.
-    """
-    m = opened(at)
-    if apply(m.one, m.records, job, stage, limit, kind, 0) <= 0:
-        return INVALID
-    return run_compiled(function, params, memory, out, m.one, m.records, m.buffers, counts)
