@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,13 +48,14 @@ def run(args: argparse.Namespace) -> int:
     require("torch", "`dovetail train`")
     from dovetail.training.dag_run import TrainRun, best_heuristic, default_workers, start_workers, stop_after
 
-    job = _job(args)
+    asked = read_arguments(args, not_from_file=("seeds", "seed", "schedulers"))
+    job = _job(args, asked)
     workers_wanted = default_workers() if args.workers is None else args.workers
     if workers_wanted < 1:
         raise ConfigError(f"workers is {workers_wanted}; expected at least 1")
     if args.minutes is not None and not args.minutes > 0:
         raise ConfigError(f"minutes is {args.minutes:g}; expected more than 0")
-    train = TrainRun(args.out, job, _command(args), resume=args.resume, start=args.start)
+    train = TrainRun(args.out, job, _command(args, asked), resume=args.resume, start=args.start)
     note("the heuristics on the validation sequences ...")
     rival = best_heuristic(job.setting, job.plan)
     note(f"the best is {rival.name}: average JCT {rival.jct_s:.1f} s")
@@ -72,11 +72,11 @@ def run(args: argparse.Namespace) -> int:
     finally:
         workers.close()
     if train.state.best_weights is not None:
-        print(json.dumps(_as_json(train, rival), indent=2) if args.json else _as_text(train, rival))
+        print(json.dumps(_as_json(train, rival), indent=2) if args.json else _as_text(train, rival, asked))
     return 0 if finished else EXIT_INTERRUPTED
 
 
-def _job(args: argparse.Namespace) -> TrainJob:
+def _job(args: argparse.Namespace, asked: DagArguments) -> TrainJob:
     from dovetail.core.config import build, to_plain
     from dovetail.core.spec import read_overrides
     from dovetail.schedulers import SCHEDULERS
@@ -86,7 +86,6 @@ def _job(args: argparse.Namespace) -> TrainJob:
     from dovetail.training.dag_trainer import PROFILES, TrainPlan
     from dovetail.training.dag_worker import Setting
 
-    asked = read_arguments(args, not_from_file=("seeds", "seed", "schedulers"))
     setting = asked.setting()
     if args.profile not in PROFILES:
         raise UnknownName("profile", args.profile, PROFILES)
@@ -112,9 +111,24 @@ def _job(args: argparse.Namespace) -> TrainJob:
     return TrainJob(trained_for, named_shape(args.shape), plan, to_plain(asked))
 
 
-def _command(args: argparse.Namespace) -> str:
-    words = [word for word in sys.argv[1:] if word != "--resume"]
-    return shlex.join(["dovetail", *words])
+def _command(args: argparse.Namespace, asked: DagArguments) -> str:
+    """What to type to make this run again."""
+    words = [asked.command("train dag", seed=0, seeds=20, schedulers=("all",))]
+    for name, default in (
+        ("profile", "full"),
+        ("objective", "average-jct"),
+        ("shape", "informed"),
+        ("algorithm", None),
+        ("iterations", None),
+        ("teacher", None),
+        ("start", None),
+        ("seed", 0),
+    ):
+        value = getattr(args, name)
+        if value != default:
+            words.append(f"--{'from' if name == 'start' else name} {shlex.quote(str(value))}")
+    words += [f"--set {shlex.quote(text)}" for text in args.set]
+    return " ".join([*words, f"--out {shlex.quote(str(args.out))}"])
 
 
 def _tell(progress: Progress, train: TrainRun, rival: Rival) -> None:
@@ -152,23 +166,14 @@ def _as_json(train: TrainRun, rival: Rival) -> dict[str, Any]:
     }
 
 
-def _as_text(train: TrainRun, rival: Rival) -> str:
+def _as_text(train: TrainRun, rival: Rival, asked: DagArguments) -> str:
     best = min(train.state.curve, key=lambda point: point["validation_cost"])
     gain = 100 * (train.state.best / rival.cost - 1)
     spec = f"dag/decima:checkpoint={train.directory / 'checkpoint'}"
+    plain: dict[str, Any] = {"seed": 0, "seeds": 20, "schedulers": ("all",)}
     return (
         f"{train.directory / 'checkpoint'}.safetensors\n"
         f"  average JCT {best['validation_jct_s']:.1f} s on the validation sequences; {rival.name}: "
         f"{rival.jct_s:.1f} s ({gain:+.1f} % of the objective)\n"
-        f"  compare it on fresh sequences:  {_compare(train)} --schedulers all,{spec}"
+        f"  compare it on fresh sequences:  {asked.command('compare dag', **plain)} --schedulers all,{spec}"
     )
-
-
-def _compare(train: TrainRun) -> str:
-    words = shlex.split(train.command)
-    keep = set(DagArguments.__dataclass_fields__) - {"seed", "seeds", "schedulers"}
-    kept = ["dovetail", "compare", "dag"]
-    for option, value in zip(words, [*words[1:], ""], strict=True):
-        if option.startswith("--") and option[2:].replace("-", "_") in keep:
-            kept += [option, value]
-    return shlex.join(kept)

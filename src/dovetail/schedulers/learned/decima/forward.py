@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from dovetail.core.dag import Floats, Ints
 from dovetail.features.dag import Features
-from dovetail.schedulers.learned.decima.compiled import choose_all
 from dovetail.schedulers.learned.decima.inputs import DecimaInput
 from dovetail.schedulers.learned.decima.shape import DecimaShape
 
@@ -55,8 +55,16 @@ def choose(network: PackedNetwork, given: DecimaInput, luck: Floats | None = Non
     drawn = np.full((worlds, 3), -1.0) if luck is None else luck
     out = np.full((worlds, 3), -1, dtype=np.int64)
     log_probability = np.zeros(worlds)
-    choose_all(network, *_arrays(given), drawn, out, log_probability)
+    _compiled()(network, *_arrays(given), drawn, out, log_probability)
     return Choices(out[:, 0], out[:, 1], out[:, 2], log_probability)
+
+
+@cache
+def _compiled() -> Any:
+    """The compiled part, loaded with the first decision: describing a scheduler must not load numba."""
+    from dovetail.schedulers.learned.decima.compiled import choose_all
+
+    return choose_all
 
 
 def _arrays(given: DecimaInput) -> tuple[Any, ...]:
