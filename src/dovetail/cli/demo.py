@@ -91,7 +91,7 @@ def _next_steps(records: DagRecords, directory: Path) -> str:
             f"explain {directory} --job {slowest} --scheduler {best}",
         ),
         (
-            "the same schedulers when jobs keep arriving: 85 % of the work the cluster could do",
+            "the same schedulers when jobs keep arriving and executors are busy 85 % of the time",
             "compare dag --jobs 200 --load 0.85 --seeds 10",
         ),
         ("the best exponent of the weighted shares for this workload", "tune dag/weighted-fair --seeds 10"),
