@@ -32,7 +32,7 @@ run: $(RUN_STAMP) ## compare the schedulers on the bundled workload, write a rep
 
 test: $(LEARN_STAMP) ## run all tests
 	@echo "==> testing with $(JOBS) processes"
-	@$(BIN)/python -m pytest -q -n $(JOBS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
 
 test-nojit: $(DEV_STAMP) ## run the simulator's tests with numba's compiler switched off
 	@echo "==> testing the simulator without compilation"
@@ -88,6 +88,6 @@ $(DEV_STAMP): $(RUN_STAMP)
 	@touch $@
 
 $(LEARN_STAMP): $(DEV_STAMP)
-	@echo "==> installing torch, onnx and sb3-contrib, which some tests need, into $(VENV) (a large download)"
-	@$(PIP_INSTALL) --editable '.[learn,onnx,sb3]'
+	@echo "==> installing torch, ray, onnx and sb3-contrib, which some tests need, into $(VENV) (a large download)"
+	@$(PIP_INSTALL) --editable '.[learn,onnx,ray,sb3]'
 	@touch $@

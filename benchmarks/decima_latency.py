@@ -20,7 +20,7 @@ from dovetail.core.dag import DagDecision, DagInfo, DagView
 from dovetail.core.seeds import SeedTree
 from dovetail.schedulers.learned.decima.checkpoint import Checkpoint
 from dovetail.schedulers.learned.decima.inputs import decima_input
-from dovetail.schedulers.learned.decima.network import DecimaNetwork, collate
+from dovetail.schedulers.learned.decima.network import Chosen, DecimaNetwork, collate
 from dovetail.schedulers.learned.decima.scheduler import Decima
 from dovetail.schedulers.learned.decima.shape import SHAPES
 from dovetail.sim.dag import DagOptions, DagWorld
@@ -73,7 +73,7 @@ def main() -> int:
         given = decima_input(view, info, scheduler._features)
         node = np.array([int(np.flatnonzero(given.valid)[0])])
         with torch.no_grad():
-            network(collate([given], [node], [np.array([-1])], [given.held[node] + 1]))
+            network(collate([given], [Chosen(np.array([0]), node, np.array([-1]), given.held[node] + 1)]))
         with_torch.append(time.perf_counter() - started)
     figures = {
         "shape": args.shape,

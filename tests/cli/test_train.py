@@ -83,6 +83,8 @@ def test_evaluate(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--set", "sequences"], "expected KEY=VALUE"),
         (["--set", "sequense=2"], "did you mean 'sequences'?"),
         (["--workers", "0"], "workers is 0"),
+        (["--rollouts", "rya"], "unknown kind of --rollouts 'rya'; did you mean 'ray'?"),
+        (["--address", "127.0.0.1:6379"], "it needs --rollouts ray"),
         (["--minutes", "0"], "minutes is 0"),
         (["--resume"], "no run to go on with"),
         (["--from", "nowhere/net"], "no such file"),

@@ -59,7 +59,7 @@ def test_published_versions_keep_their_columns():
     )
     names = {name: tuple(column.name for column in one.columns) for name, one in FEATURE_SETS.items()}
     informed = (
-        *wide,
+        *wide[:-2],
         "running",
         "rest_duration",
         "first_extra",
@@ -73,8 +73,12 @@ def test_published_versions_keep_their_columns():
         "rank_share_gap",
         "sharing_jobs",
         "source_idle",
+        "log_backlog",
+        "held_of_share",
+        "offered_of_cluster",
+        "log_equal_share",
     )
-    assert names == {"decima-1": decima, "wide-1": wide, "informed-1": informed}
+    assert names == {"decima-1": decima, "wide-1": wide, "informed-2": informed}
 
 
 def test_decima_by_hand():
@@ -107,7 +111,7 @@ def test_wide_by_hand():
 
 
 def informed(view: DagView, info: DagInfo) -> dict[str, list[float]]:
-    features = feature_set("informed-1")
+    features = feature_set("informed-2")
     nodes = features.write(flatten(view, info))
     return {one.name: nodes[:, k].tolist() for k, one in enumerate(features.columns)}
 
@@ -126,6 +130,10 @@ def test_informed_by_hand():
     assert column["rank_share_gap"] == pytest.approx([2.75, 2.75, 1.25])
     assert column["sharing_jobs"] == pytest.approx([0.1] * 3)
     assert column["source_idle"] == [1, 1, 1]
+    assert column["log_backlog"] == pytest.approx(np.log1p([720 / 50] * 3) / 5)
+    assert column["held_of_share"] == pytest.approx([10 / 25, 10 / 25, 0])
+    assert column["offered_of_cluster"] == pytest.approx([4 / 50] * 3)
+    assert column["log_equal_share"] == pytest.approx(np.log1p([25] * 3) / 3)
 
 
 def test_informed_durations_come_from_the_profiles():
@@ -142,7 +150,7 @@ def test_informed_durations_come_from_the_profiles():
 
 def test_informed_needs_to_know_the_cluster():
     with pytest.raises(ConfigError, match=r"flatten\(view, info\)"):
-        feature_set("informed-1").write(flatten(TWO_JOBS))
+        feature_set("informed-2").write(flatten(TWO_JOBS))
 
 
 def test_executors_of_no_job_are_local_to_none():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,6 +111,59 @@ def test_several_processes_learn_together(toy: Setting) -> None:
             workers.call("watch", [("dag/nope", None)] * 2)
     finally:
         workers.close()
+
+
+class Forgetful:
+    """A worker that is lost in some of its calls, and replaced by a new one."""
+
+    count = 1
+    lost = 0
+
+    def __init__(self, make: MakeDagWorker, lost_in: set[int]) -> None:
+        self._make, self._worker = make, make(0)
+        self._lost_in, self._calls = lost_in, 0
+
+    def call(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        self._calls += 1
+        if self._calls in self._lost_in:
+            self._worker = self._make(0)
+            return [None]
+        return [getattr(self._worker, method)(*arguments[0])]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("algorithm", ["search", "ppo", "reinforce"])
+@pytest.mark.parametrize("lost_in", [{1}, {2}, {5}])
+def test_what_was_lost_with_every_worker_counts_for_nothing(toy: Setting, algorithm: str, lost_in: set[int]) -> None:
+    plan = replace(PLAN, algorithm=algorithm, iterations=2, teacher="dag/fifo", lessons=1, validate_every=1)
+    state = fresh_state(SHAPE, 0)
+    trainer = Trainer(plan, Forgetful(MakeDagWorker(toy, SHAPE), lost_in), state)
+    first, *others = trainer.run()
+    assert first.figures["decisions"] == 0 and first.figures["nobody_answered"]
+    assert all(other.figures["decisions"] > 0 for other in others)
+    assert (state.lesson, state.iteration) == (1, 2) and np.isfinite(state.weights).all()
+
+
+def test_a_validation_is_over_all_sequences_or_fails(toy: Setting) -> None:
+    make = MakeDagWorker(toy, SHAPE)
+    whole = Trainer(PLAN, LocalWorker(make), fresh_state(SHAPE, 0)).validate()
+    assert Trainer(PLAN, Forgetful(make, {1, 2}), fresh_state(SHAPE, 0)).validate() == whole
+    with pytest.raises(DovetailError, match="lost 3 times in a row"):
+        Trainer(PLAN, Forgetful(make, {1, 2, 3}), fresh_state(SHAPE, 0)).validate()
+
+
+@pytest.mark.parametrize("algorithm", ["search", "ppo", "reinforce"])
+def test_more_workers_than_sequences(toy: Setting, algorithm: str) -> None:
+    plan = replace(PLAN, algorithm=algorithm, iterations=1, sequences=1, validation=1, teacher="dag/fifo", lessons=1)
+    workers = ProcessWorkers(MakeDagWorker(toy, SHAPE), 2)
+    try:
+        progress = list(Trainer(plan, workers, fresh_state(SHAPE, 0)).run())
+    finally:
+        workers.close()
+    assert all(one.figures["decisions"] > 0 for one in progress)
+    assert np.isfinite(progress[-1].figures["jct_s"])
 
 
 @pytest.mark.parametrize(

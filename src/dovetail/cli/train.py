@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import sys
+from collections.abc import Callable
+from contextlib import closing, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +19,7 @@ from dovetail.core.errors import ConfigError, UnknownName
 if TYPE_CHECKING:
     from dovetail.training.dag_run import Rival, TrainJob, TrainRun
     from dovetail.training.dag_trainer import Progress
+    from dovetail.training.workers import Workers
 
 EXIT_INTERRUPTED = 130
 
@@ -31,13 +35,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     learn.add_argument("--shape", default="informed", metavar="NAME", help="the network: informed or paper (informed)")
     learn.add_argument("--algorithm", metavar="NAME", help="search, ppo or reinforce (search)")
     learn.add_argument("--iterations", type=int, metavar="N", help="after the lessons of imitation")
-    learn.add_argument("--teacher", metavar="NAME", help="scheduler to imitate first; none: start from nothing")
+    learn.add_argument(
+        "--teacher", metavar="NAME", help="scheduler to imitate first; none: start from nothing (the best heuristic)"
+    )
     learn.add_argument("--from", dest="start", type=Path, metavar="FILE", help="start from this checkpoint")
     learn.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any other part of the plan")
     learn.add_argument("--minutes", type=float, metavar="M", help="stop after this time; --resume goes on")
     learn.add_argument("--seed", type=int, default=0, metavar="K", help="of everything that is drawn (0)")
+    learn.add_argument("--workers", type=int, metavar="N", help="that play; 1: repeatable (all processors)")
     learn.add_argument(
-        "--workers", type=int, metavar="N", help="processes; 1: in this one, repeatable (all processors)"
+        "--rollouts", default="processes", metavar="KIND", help="where the workers are: processes or ray (processes)"
+    )
+    learn.add_argument(
+        "--address", metavar="HOST:PORT", help="Ray cluster to join, or auto; without: Ray is started on this machine"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
@@ -46,33 +56,39 @@ def run(args: argparse.Namespace) -> int:
     from dovetail.core.extras import require
 
     require("torch", "`dovetail train`")
-    from dovetail.training.dag_run import TrainRun, best_heuristic, default_workers, start_workers, stop_after
+    from dovetail.training.dag_run import ROLLOUTS, TrainRun, best_heuristic, start_workers, stop_after
 
     asked = read_arguments(args, not_from_file=("seeds", "seed", "schedulers"))
     job = _job(args, asked)
-    workers_wanted = default_workers() if args.workers is None else args.workers
-    if workers_wanted < 1:
-        raise ConfigError(f"workers is {workers_wanted}; expected at least 1")
+    if args.workers is not None and args.workers < 1:
+        raise ConfigError(f"workers is {args.workers}; expected at least 1")
+    if args.rollouts not in ROLLOUTS:
+        raise UnknownName("kind of --rollouts", args.rollouts, ROLLOUTS)
+    if args.address is not None and args.rollouts != "ray":
+        raise ConfigError("--address is of a Ray cluster; it needs --rollouts ray")
     if args.minutes is not None and not args.minutes > 0:
         raise ConfigError(f"minutes is {args.minutes:g}; expected more than 0")
     train = TrainRun(args.out, job, _command(args, asked), resume=args.resume, start=args.start)
-    note("the heuristics on the validation sequences ...")
-    rival = best_heuristic(job.setting, job.plan)
-    note(f"the best is {rival.name}: average JCT {rival.jct_s:.1f} s")
-    if train.resumed:
-        note(f"going on after lesson {train.state.lesson} and iteration {train.state.iteration}")
-    workers = start_workers(job, workers_wanted)
     finished = False
-    try:
-        for progress in train.go_on(workers, rival, stop_after(args.minutes)):
-            _tell(progress, train, rival)
-        finished = True
-    except KeyboardInterrupt:
-        note(f"interrupted; the same command with --resume goes on from {args.out}")
-    finally:
-        workers.close()
+    # Ray prints its complaints on standard output, which carries only results.
+    with redirect_stdout(sys.stderr), closing(start_workers(job, args.workers, args.rollouts, args.address)) as workers:
+        if args.workers is not None and workers.count < args.workers:
+            note(f"{workers.count} of {args.workers} workers so far; the others join when there is room for them")
+        note("the heuristics on the validation sequences ...")
+        rival = best_heuristic(job.setting, job.plan)
+        note(f"the best is {rival.name}: average JCT {rival.jct_s:.1f} s")
+        if train.resumed:
+            note(f"going on after lesson {train.state.lesson} and iteration {train.state.iteration}")
+        try:
+            _follow(train, workers, rival, stop_after(args.minutes))
+            finished = True
+        except KeyboardInterrupt:
+            note(f"interrupted; the same command with --resume goes on from {args.out}")
     if train.state.best_weights is not None:
-        print(json.dumps(_as_json(train, rival), indent=2) if args.json else _as_text(train, rival, asked))
+        if args.json:
+            print(json.dumps(_as_json(train, rival, workers.lost), indent=2))
+        else:
+            print(_as_text(train, rival, asked, workers.lost))
     return 0 if finished else EXIT_INTERRUPTED
 
 
@@ -83,7 +99,8 @@ def _job(args: argparse.Namespace, asked: DagArguments) -> TrainJob:
     from dovetail.schedulers.learned.decima.shape import named_shape
     from dovetail.sim.dag.objective import objective
     from dovetail.training.dag_run import TrainJob
-    from dovetail.training.dag_trainer import PROFILES, TrainPlan
+    from dovetail.training.dag_search import POLICY, TEACHER, search_base
+    from dovetail.training.dag_trainer import BEST, PROFILES, TrainPlan
     from dovetail.training.dag_worker import Setting
 
     setting = asked.setting()
@@ -104,8 +121,10 @@ def _job(args: argparse.Namespace, asked: DagArguments) -> TrainJob:
     if args.start is not None:
         given["lessons"] = 0
     plan = replace(plan, jobs=asked.jobs, **{key: value for key, value in given.items() if value is not None})
-    if plan.teacher is not None:
+    if plan.teacher not in (None, BEST):
         SCHEDULERS.create(plan.teacher)
+    if plan.algorithm == "search" and plan.search.base not in (TEACHER, POLICY):
+        search_base(plan.search.base)
     aim = objective(args.objective)
     trained_for = Setting(setting.workload, setting.arrivals, setting.options, aim)
     return TrainJob(trained_for, named_shape(args.shape), plan, to_plain(asked))
@@ -131,12 +150,23 @@ def _command(args: argparse.Namespace, asked: DagArguments) -> str:
     return " ".join([*words, f"--out {shlex.quote(str(args.out))}"])
 
 
+def _follow(train: TrainRun, workers: Workers, rival: Rival, until: Callable[[], bool]) -> None:
+    lost = 0
+    for progress in train.go_on(workers, rival, until):
+        _tell(progress, train, rival)
+        if workers.lost > lost:
+            lost = workers.lost
+            note(f"{_lost(lost)} so far; {workers.count} at work, others join when there is room for them")
+
+
 def _tell(progress: Progress, train: TrainRun, rival: Rival) -> None:
     figures, state, plan = progress.figures, train.state, train.job.plan
     done = state.lesson + state.iteration
     left_s = state.elapsed_s / max(done, 1) * (plan.lessons * (plan.teacher is not None) + plan.iterations - done)
     speed = figures["decisions"] / max(figures.get("collect_s", 0.0) + figures.get("learn_s", 0.0), 1e-9)
     text = f"{progress.phase} {progress.number} of {progress.of}"
+    if "nobody_answered" in figures:
+        text += ": every worker was lost, so it counts for nothing"
     if "collect_s" in figures and "learn_s" in figures:
         spent = f"{figures['collect_s']:.1f} s playing, {figures['learn_s']:.1f} s learning"
         text += f": {speed:,.0f} decisions/s ({spent})"
@@ -150,7 +180,11 @@ def _minutes(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
 
 
-def _as_json(train: TrainRun, rival: Rival) -> dict[str, Any]:
+def _lost(workers: int) -> str:
+    return f"{workers} worker{' was' if workers == 1 else 's were'} lost"
+
+
+def _as_json(train: TrainRun, rival: Rival, lost: int) -> dict[str, Any]:
     state = train.state
     return {
         "schema": 1,
@@ -160,13 +194,14 @@ def _as_json(train: TrainRun, rival: Rival) -> dict[str, Any]:
         "iterations": state.iteration,
         "decisions": state.decisions,
         "minutes": round(state.elapsed_s / 60, 2),
+        "workers_lost": lost,
         "validation": min(state.curve, key=lambda point: point["validation_cost"]),
         "best_heuristic": {"scheduler": rival.name, "avg_jct_s": rival.jct_s, "cost": rival.cost},
         "vs_best_heuristic_pct": 100 * (state.best / rival.cost - 1),
     }
 
 
-def _as_text(train: TrainRun, rival: Rival, asked: DagArguments) -> str:
+def _as_text(train: TrainRun, rival: Rival, asked: DagArguments, lost: int) -> str:
     best = min(train.state.curve, key=lambda point: point["validation_cost"])
     gain = 100 * (train.state.best / rival.cost - 1)
     spec = f"dag/decima:checkpoint={train.directory / 'checkpoint'}"
@@ -175,5 +210,6 @@ def _as_text(train: TrainRun, rival: Rival, asked: DagArguments) -> str:
         f"{train.directory / 'checkpoint'}.safetensors\n"
         f"  average JCT {best['validation_jct_s']:.1f} s on the validation sequences; {rival.name}: "
         f"{rival.jct_s:.1f} s ({gain:+.1f} % of the objective)\n"
-        f"  compare it on fresh sequences:  {asked.command('compare dag', **plain)} --schedulers all,{spec}"
+        + (f"  {_lost(lost)}; what they had played was left out\n" if lost else "")
+        + f"  compare it on fresh sequences:  {asked.command('compare dag', **plain)} --schedulers all,{spec}"
     )

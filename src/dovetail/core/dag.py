@@ -177,12 +177,14 @@ class DagKernel(NamedTuple):
 
     `function(view, params, state, out) -> int` writes (stage, limit, executor class, reason) to `out` and returns 1,
     or returns 0 to leave the executors on offer idle.  It must be self-contained: no calls but numpy's and the
-    built-ins' that numba knows.  `state` is the scheduler's private memory, kept between calls.
+    built-ins' that numba knows, and functions that numba has compiled.  `state` is the scheduler's private memory,
+    kept between calls.  One that makes arrays of its own says so with `allocates`; it is somewhat slower for it.
     """
 
     function: Callable[[DagView, Floats, Ints, Ints], int]
     params: Floats
     state: Ints
+    allocates: bool = False
 
 
 @runtime_checkable

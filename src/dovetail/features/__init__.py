@@ -1,11 +1,14 @@
 """Views as arrays: the only feature code, shared by environments, learned policies and live engines."""
 
 from dovetail.core.errors import UnknownName
-from dovetail.features.dag import DECIMA, WIDE, Column, FeatureSet, FlatDags, flatten
-from dovetail.features.dag_informed import INFORMED
+from dovetail.features.dag import FeatureSet, FlatDags, flatten
+from dovetail.features.dag_columns import COLUMNS, PICKED, Column
 from dovetail.features.dag_window import cut_to_size, select_jobs
 
-FEATURE_SETS = {one.name: one for one in (DECIMA, WIDE, INFORMED)}
+FEATURE_SETS = {
+    name: FeatureSet(name, tuple(column for column in COLUMNS if column.name in picked))
+    for name, picked in PICKED.items()
+}
 
 
 def feature_set(name: str) -> FeatureSet:

@@ -5,30 +5,24 @@
     parent, child = dags.edge_links.T  # rows of `nodes`
 
 Rows are the stages of all worlds, world by world and in the order of each view, so that row `stage_ptr[w] +
-v` is stage v of world w and a decision needs no translation.  Finished stages keep their row.
-
-A feature set is a name, a version and its columns.  What a trained model was trained on is its full name; a
-change that moves any number is a new version, and the old one stays.  `decima-1` has the node features and
-the scales of Decima (SIGCOMM 2019, section 5.1 and public code); `wide-1` adds what a network without message
-passing cannot work out for itself, and what the weighted and the deadline objectives depend on; `informed-1`
-(`dag_informed`) adds how work grows with parallelism, and each job's place among the others.
+v` is stage v of world w and a decision needs no translation.  Finished stages keep their row.  `dag_columns` has the
+feature sets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.core.dag import Bools, DagInfo, DagView, DurationProfiles, Floats, Ints
+from dovetail.core.dag import DagInfo, DagView, DurationProfiles, Floats, Ints
+from dovetail.core.errors import ConfigError
+from dovetail.features.dag_columns import COLUMNS, NEEDS_CLUSTER, OF_ALL_JOBS, Column
 
 Features = NDArray[np.float32]
-
-LARGE = 1e4  # counts and times are cut off here, in scaled units, so that spaces can have bounds
 
 
 class ManyDagViews(Protocol):
@@ -69,20 +63,10 @@ class FlatDags:
     edge_links: Ints  # (E, 2) stage rows: parent, child
     time_s: Floats  # (B,)
     source_job: Ints  # (B,) job row, -1: the executors on offer belong to no job
-    source_idle: Bools  # (B,) they are idle, not leaving a stage
+    source_stage: Ints  # (B,) stage in its own world that they leave, -1: they are idle
     source_executors: Ints  # (B,)
     num_executors: int = 0  # of the cluster; 0 = not known
     profiles: DurationProfiles | None = None
-
-    @cached_property
-    def _remembered(self) -> dict[str, NDArray[Any]]:
-        return {}
-
-    def remember(self, name: str, measure: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """What several columns need is measured once."""
-        if name not in self._remembered:
-            self._remembered[name] = measure()
-        return self._remembered[name]
 
     @property
     def num_worlds(self) -> int:
@@ -103,6 +87,21 @@ class FlatDags:
     def job_world(self) -> Ints:
         """(J,)"""
         return np.repeat(np.arange(self.num_worlds), np.diff(self.job_ptr))
+
+    def for_kernels(self) -> tuple[DagView, Floats, Ints, Ints, Ints, Ints, Ints, Ints]:
+        """What `dag_measure.world_view` takes."""
+        columns = self.columns._replace(time_s=0.0, source_job=-1, source_stage=-1, source_executors=0)
+        local_job = np.where(self.source_job >= 0, self.source_job - self.job_ptr[:-1], -1)
+        return (
+            columns,
+            self.time_s,
+            local_job,
+            self.source_stage,
+            self.source_executors,
+            self.job_ptr,
+            self.stage_ptr,
+            self.edge_ptr,
+        )
 
     @cached_property
     def least_limit(self) -> Ints:
@@ -132,7 +131,7 @@ def _flatten_one(view: DagView) -> FlatDags:
         edge_links=np.stack((view.edge_parent, view.edge_child), axis=1),
         time_s=np.array([view.time_s]),
         source_job=np.array([view.source_job]),
-        source_idle=np.array([view.source_stage == -1]),
+        source_stage=np.array([view.source_stage]),
         source_executors=np.array([view.source_executors]),
     )
 
@@ -160,34 +159,30 @@ def _flatten_many(views: ManyDagViews) -> FlatDags:
         edge_links=edge_links,
         time_s=views.time_s,
         source_job=np.where(has_source, views.source_job + views.job_ptr[:-1], -1),
-        source_idle=views.source_stage == -1,
+        source_stage=views.source_stage,
         source_executors=views.source_executors,
     )
 
 
-@dataclass(frozen=True)
-class Column:
-    """One number about each stage: `measure`, divided by `scale`, cut off at `low` and `high` (scaled)."""
+class KnownDurations(NamedTuple):
+    """`DurationProfiles` as compiled code takes them; empty where there are none."""
 
-    name: str
-    meaning: str
-    scale: float
-    measure: Callable[[FlatDags], NDArray[Any]]
-    low: float = 0.0
-    high: float = LARGE
+    levels: Floats  # (L,)
+    mean_s: Floats  # (P * 3 * L,)
+
+    @classmethod
+    def of(cls, profiles: DurationProfiles | None) -> KnownDurations:
+        if profiles is None:
+            return cls(np.zeros(0), np.zeros(0))
+        return cls(profiles.levels.astype(np.float64), np.ascontiguousarray(profiles.mean_s, np.float64).ravel())
 
 
 @dataclass(frozen=True)
 class FeatureSet:
     """Columns in a fixed order, under a name that stands for exactly these numbers."""
 
-    family: str
-    version: int
+    name: str
     columns: tuple[Column, ...]
-
-    @property
-    def name(self) -> str:
-        return f"{self.family}-{self.version}"
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -200,110 +195,24 @@ class FeatureSet:
     def high(self) -> Features:
         return np.array([column.high for column in self.columns], dtype=np.float32)
 
+    @cached_property
+    def selection(self) -> tuple[Ints, Floats, Floats, Floats]:
+        """(F,) each: position in `COLUMNS`, scale, low and high, as `dag_measure` takes them."""
+        picked = np.array([COLUMNS.index(column) for column in self.columns], dtype=np.int64)
+        scale, low, high = np.array([(c.scale, c.low, c.high) for c in self.columns], dtype=np.float64).T.copy()
+        return picked, scale, low, high
+
+    @property
+    def needs_all_jobs(self) -> bool:
+        """Also those all of whose tasks are claimed, which a kernel is not shown."""
+        return any(column.name in OF_ALL_JOBS for column in self.columns)
+
     def write(self, dags: FlatDags, out: Features | None = None) -> Features:
         """(S, F) features of every stage; into the first S rows of `out`, if given, which are returned."""
+        from dovetail.features.dag_measure import write_worlds  # loads numba
+
+        if dags.num_executors < 1 and any(column.name in NEEDS_CLUSTER for column in self.columns):
+            raise ConfigError(f"features {self.name}: the size of the cluster is not known; call flatten(view, info)")
         nodes = np.empty((dags.num_stages, len(self)), dtype=np.float32) if out is None else out[: dags.num_stages]
-        for position, column in enumerate(self.columns):
-            scaled = np.divide(column.measure(dags), column.scale)
-            nodes[:, position] = np.clip(scaled, column.low, column.high, out=scaled)
+        write_worlds(*dags.for_kernels(), dags.num_executors, *KnownDurations.of(dags.profiles), *self.selection, nodes)
         return nodes
-
-
-def not_started(dags: FlatDags) -> Ints:
-    return dags.columns.stage_left - dags.columns.stage_running
-
-
-def _is_local(dags: FlatDags) -> Floats:
-    return np.where(dags.stage_job == dags.source_job[dags.stage_world], 1.0, -1.0)
-
-
-def of_job(dags: FlatDags, values: NDArray[Any]) -> NDArray[Any]:
-    return values[dags.stage_job]
-
-
-def _time_to_deadline_s(dags: FlatDags) -> NDArray[Any]:
-    return of_job(dags, dags.columns.job_deadline_s) - dags.time_s[dags.stage_world]
-
-
-def _work_in_system_s(dags: FlatDags) -> Floats:
-    work_s = np.bincount(dags.job_world, dags.columns.job_work_left_s, minlength=dags.num_worlds)
-    return np.asarray(work_s[dags.stage_world], dtype=np.float64)
-
-
-_DECIMA = (
-    Column("tasks_left", "tasks of the stage not started", 200.0, not_started),
-    Column(
-        "work_left",
-        "tasks not started times their mean duration, seconds",
-        100.0,
-        lambda dags: not_started(dags) * dags.columns.stage_mean_s,
-    ),
-    Column(
-        "job_executors",
-        "executors that the stage's job holds, those on offer not counted",
-        20.0,
-        lambda dags: of_job(dags, dags.columns.job_executors),
-    ),
-    Column(
-        "source_executors",
-        "executors on offer",
-        20.0,
-        lambda dags: dags.source_executors[dags.stage_world],
-    ),
-    Column("local", "+2 if they are at the stage's job, else -2", 0.5, _is_local, low=-2.0, high=2.0),
-)
-
-_WIDE = (
-    *_DECIMA,
-    Column("unclaimed", "tasks neither started nor promised", 200.0, lambda dags: dags.columns.stage_unclaimed),
-    Column("mean_duration", "of one task, seconds", 10.0, lambda dags: dags.columns.stage_mean_s),
-    Column(
-        "critical_path",
-        "the stage and the longest chain after it, one task each, seconds",
-        100.0,
-        lambda dags: dags.columns.stage_critical_path_s,
-    ),
-    Column("ready", "1 if all parents are complete", 1.0, lambda dags: dags.columns.stage_ready, high=1.0),
-    Column(
-        "job_work_left",
-        "work of the job not finished, task-seconds",
-        1000.0,
-        lambda dags: of_job(dags, dags.columns.job_work_left_s),
-    ),
-    Column(
-        "job_unclaimed",
-        "tasks of the job nobody has claimed",
-        200.0,
-        lambda dags: of_job(dags, dags.columns.job_unclaimed),
-    ),
-    Column(
-        "job_age",
-        "time since the job arrived, seconds",
-        100.0,
-        lambda dags: dags.time_s[dags.stage_world] - of_job(dags, dags.columns.job_arrival_s),
-    ),
-    Column("job_weight", "weight of the job", 1.0, lambda dags: of_job(dags, dags.columns.job_weight)),
-    Column(
-        "job_time_to_deadline",
-        "time until the job is due, seconds; -10 or less, 10 or more (and no deadline) look the same",
-        100.0,
-        _time_to_deadline_s,
-        low=-10.0,
-        high=10.0,
-    ),
-    Column(
-        "system_jobs",
-        "jobs in the system",
-        20.0,
-        lambda dags: np.diff(dags.job_ptr)[dags.stage_world],
-    ),
-    Column(
-        "system_work_left",
-        "work of all of them not finished, task-seconds",
-        10_000.0,
-        _work_in_system_s,
-    ),
-)
-
-DECIMA = FeatureSet("decima", 1, _DECIMA)
-WIDE = FeatureSet("wide", 1, _WIDE)

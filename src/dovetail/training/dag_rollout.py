@@ -45,7 +45,7 @@ class Rollout:
     @property
     def avg_jct_s(self) -> float:
         """Mean over episodes of the mean completion time; jobs cut off by the horizon count until then."""
-        return float(np.mean([episode_jct_s(result) for result in self.results]))
+        return float(np.mean([episode_jct_s(result) for result in self.results])) if self.results else 0.0
 
 
 def episode_jct_s(result: DagResult) -> float:
@@ -91,6 +91,6 @@ def play(
         steps=steps,
         results=ordered,
         tags=[episode.tag for episode in episodes],
-        end_costs=np.array([[result.costs[name] for name in COSTS] for result in ordered]),
+        end_costs=np.array([[result.costs[name] for name in COSTS] for result in ordered]).reshape(-1, len(COSTS)),
         end_s=np.array([result.end_s for result in ordered]),
     )

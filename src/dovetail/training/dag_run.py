@@ -13,7 +13,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,21 @@ from dovetail.schedulers.learned.decima.checkpoint import Checkpoint, load_check
 from dovetail.schedulers.learned.decima.network import DecimaNetwork
 from dovetail.schedulers.learned.decima.shape import DecimaShape
 from dovetail.sim.dag import DagWorld, run
-from dovetail.training.dag_trainer import FIRST_VALIDATION_SEED, Progress, Trainer, TrainPlan, TrainState, fresh_state
+from dovetail.training.dag_trainer import (
+    BEST,
+    FIRST_VALIDATION_SEED,
+    Progress,
+    Trainer,
+    TrainPlan,
+    TrainState,
+    fresh_state,
+)
 from dovetail.training.dag_worker import DagWorker, Setting, Weights
 from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
 from dovetail.workloads.source import open_source
 
 CHECKPOINT, STATE, PROGRESS = "checkpoint", "state.pt", "progress.jsonl"
+ROLLOUTS = ("processes", "ray")
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,6 @@ class Rival:
 def best_heuristic(setting: Setting, plan: TrainPlan) -> Rival:
     """Of all heuristics, the one with the lowest objective on the validation sequences."""
     source = open_source(setting.workload)
-    prices = setting.objective.prices()
     rivals = []
     for contender in choose("all", jobs=plan.jobs).contenders:
         if contender.kind != "heuristic":
@@ -75,8 +83,7 @@ def best_heuristic(setting: Setting, plan: TrainPlan) -> Rival:
             workload = source.sequence(plan.jobs, setting.arrivals, SeedTree(seed))
             world = DagWorld(workload, setting.options, SeedTree(seed))
             result = run(world, SCHEDULERS.create(contender.spec), SeedTree(seed).generator())
-            paid = np.array([result.costs[name] for name in ("time", "jobs", "weight", "late", "executors")])
-            costs.append(float(paid @ prices))
+            costs.append(setting.objective.cost(result.costs))
             jct_s.append(result.avg_jct_s)
         rivals.append(Rival(contender.spec, float(np.mean(jct_s)), float(np.mean(costs))))
     return min(rivals, key=lambda rival: rival.cost)
@@ -93,8 +100,14 @@ class MakeDagWorker:
         return DagWorker(self.setting, self.shape, number)
 
 
-def start_workers(job: TrainJob, count: int) -> Workers:
+def start_workers(job: TrainJob, count: int | None, rollouts: str = "processes", address: str | None = None) -> Workers:
+    """`count` workers (None: as many as there are processors), of a kind in `ROLLOUTS`."""
     make = MakeDagWorker(job.setting, job.shape)
+    if rollouts == "ray":
+        from dovetail.training.ray_workers import RayWorkers
+
+        return RayWorkers(make, count, address)
+    count = default_workers() if count is None else count
     return LocalWorker(make) if count == 1 else ProcessWorkers(make, count)
 
 
@@ -124,7 +137,8 @@ class TrainRun:
 
     def go_on(self, workers: Workers, rival: Rival, until: Callable[[], bool]) -> Iterator[Progress]:
         """Train until the plan is done or `until` says so; everything is on disk when a `Progress` comes out."""
-        trainer = Trainer(self.job.plan, workers, self.state)
+        plan = self.job.plan
+        trainer = Trainer(replace(plan, teacher=rival.name) if plan.teacher == BEST else plan, workers, self.state)
         writer = _tensorboard(self.directory)
         best = self.state.best
         try:

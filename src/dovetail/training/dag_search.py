@@ -1,24 +1,27 @@
 """Learning from search: at some states of an episode, several decisions are tried in copies of the world.
 
-Each copy is completed by a fast heuristic, with the same luck and the same arrivals, so what differs in the end is
-due to the decision alone.  Compared with the return of whole episodes this is next to free of noise: an advantage of
-this kind is worth hundreds of the other.  The futures are the true ones; a policy that cannot see them learns what is
-best on average.
+Each copy is completed by a fast heuristic, or by the policy itself, with the same luck and the same arrivals, so what
+differs in the end is due to the decision alone.  The futures are the true ones; a policy that cannot see them learns
+what is best on average.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dovetail.core.dag import DagKernel, Floats, Ints
+from dovetail.core.dag import Floats, HasKernel
+from dovetail.core.errors import ConfigError
 from dovetail.features import FeatureSet
 from dovetail.schedulers import SCHEDULERS
 from dovetail.schedulers.learned.decima.forward import PackedNetwork, choose
 from dovetail.schedulers.learned.decima.inputs import DecimaInput, class_sizes, decima_input
+from dovetail.schedulers.learned.decima.kernel import pack_kernel
+from dovetail.schedulers.learned.decima.network import Chosen
 from dovetail.sim.dag import DagOptions
 from dovetail.sim.dag.batch import DagBatch, DagBatchView, Episode
 from dovetail.sim.dag.fork import Fork
@@ -28,6 +31,8 @@ from dovetail.workloads.dag import DagCatalogue
 
 Candidate = tuple[int, int, int]
 """node row, executor class or -1, limit"""
+POLICY, TEACHER = "policy", "teacher"
+"""Names for the base of a search that stand for something else."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,21 @@ class SearchPlan:
     share_of_moves: float = 0.2  # of those that move them: fewer, and there is more to gain
     drawn: int = 4  # decisions drawn from the policy
     random: int = 1  # drawn from all there are
-    base: str = "dag/hesrpt"  # completes the copies, and proposes a decision
+    base: str = "teacher"  # completes the copies, and proposes a decision: the plan's teacher, the policy, or a name
+    span_s: float = math.inf  # the copies go on for this long; by default to the end of the episode
     lucks: int = 1  # futures that are averaged; the first is the episode's own
     memory: int = 8000  # states that a worker keeps from iteration to iteration
     lot: int = 160  # states drawn from them for one step of the optimiser
+
+    def __post_init__(self) -> None:
+        if not (0.0 <= self.share <= 1.0 and 0.0 <= self.share_of_moves <= 1.0):
+            raise ConfigError("search.share and search.share_of_moves are shares: expected 0 to 1")
+        if max(self.share, self.share_of_moves) == 0.0:
+            raise ConfigError("search.share and search.share_of_moves are both 0: nothing would be searched")
+        if min(self.drawn, self.lucks, self.memory, self.lot) < 1 or self.random < 0:
+            raise ConfigError("search.drawn, lucks, memory and lot must be 1 or more, search.random 0 or more")
+        if not self.span_s > 0.0:
+            raise ConfigError(f"search.span_s is {self.span_s}; expected more than 0 seconds")
 
 
 @dataclass(frozen=True)
@@ -51,6 +67,14 @@ class Searched:
     given: DecimaInput  # of one world
     candidates: list[Candidate]
     cost: Floats
+
+
+def search_base(name: str) -> Any:
+    """The scheduler that completes the copies; it must run compiled."""
+    scheduler = SCHEDULERS.create(name)
+    if not isinstance(scheduler, HasKernel):
+        raise ConfigError(f"search.base {name}: it cannot run compiled, so it cannot complete copies of a world")
+    return scheduler
 
 
 def search_episodes(
@@ -67,9 +91,10 @@ def search_episodes(
     worlds = len(episodes)
     waiting = dict(enumerate(episodes))
     batch = DagBatch(catalogue, options, lambda w: waiting.pop(w, None), worlds)
-    base = SCHEDULERS.create(plan.base)
-    base.reset(batch.info, rng)
-    kernel: DagKernel = base.kernel()
+    base = None if plan.base == POLICY else search_base(plan.base)
+    if base is not None:
+        base.reset(batch.info, rng)
+    kernel = pack_kernel(network, features, batch.info) if base is None else base.kernel()
     sizes = class_sizes(batch.info)
     forks = [Fork() for _ in episodes]
     prices = objective.prices()
@@ -82,19 +107,20 @@ def search_episodes(
         chosen = choose(network, given, rng.random((worlds, 3)))
         decisions += int((chosen.node >= 0).sum())
         taken = chosen.node >= 0
-        job = np.where(taken, given.node_job[chosen.node] - given.job_ptr[:-1], -1)
+        stage = np.where(taken, given.stage[chosen.node], -1)
+        job = np.where(taken, views.columns.stage_job[views.stage_ptr[:-1] + stage], -2)
         share = np.where(job == views.source_job, plan.share, plan.share_of_moves)
         for w in np.flatnonzero(taken & (rng.random(worlds) < share)).tolist():
-            one = decima_input(views.world(w), batch.info, features, classes=sizes)
+            one = given.world(w)
             candidates = _candidates(network, one, base, views, w, plan, rng)
             if len(candidates) > 1:
                 tries = [_decision(views, w, one, candidate) for candidate in candidates]
                 cost = np.zeros(len(tries))
                 for k in range(plan.lucks):
                     luck = None if k == 0 else int(rng.integers(2**63))
-                    cost += forks[w].costs(batch.state_of(w), tries, kernel, luck) @ prices
+                    costs = forks[w].costs(batch.state_of(w), tries, kernel, luck=luck, span_s=plan.span_s)
+                    cost += costs @ prices
                 found.append(Searched(one, candidates, cost / plan.lucks))
-        stage = np.where(chosen.node >= 0, given.stage[chosen.node], -1)
         views, finished = batch.step(stage, chosen.limit, chosen.executor_class)
         results += [end.result for end in finished]
     batch.close()
@@ -115,9 +141,10 @@ def _candidates(
     for k in range(plan.drawn):
         choice = choose(network, one, None if k == 0 else rng.random((1, 3)))
         found[int(choice.node[0]), int(choice.executor_class[0]), int(choice.limit[0])] = None
-    proposed = teacher_choice(base, views.world(w), one, 0)
-    if proposed[0] >= 0:
-        found[proposed] = None
+    if base is not None:
+        proposed = teacher_choice(base, views.world(w), one, 0)
+        if proposed[0] >= 0:
+            found[proposed] = None
     valid = np.flatnonzero(one.valid)
     for _ in range(plan.random):
         node = int(rng.choice(valid))
@@ -145,14 +172,7 @@ def advantages_of(found: Sequence[Searched], most: float = 3.0) -> list[Floats]:
     return [np.clip(one / max(typical, 1e-9), -most, most) for one in centred]
 
 
-def repeated(found: Sequence[Searched]) -> tuple[list[DecimaInput], list[Ints], list[Ints], list[Ints], Ints]:
-    """Every state as often as decisions were tried there, as `collate` takes them, and the state of each."""
-    inputs, nodes, kinds, limits, states = [], [], [], [], []
-    for state, one in enumerate(found):
-        for node, kind, limit in one.candidates:
-            inputs.append(one.given)
-            nodes.append(np.array([node]))
-            kinds.append(np.array([kind]))
-            limits.append(np.array([limit]))
-            states.append(state)
-    return inputs, nodes, kinds, limits, np.array(states, dtype=np.int64)
+def as_chosen(one: Searched) -> Chosen:
+    """The decisions tried at a state, as `collate` takes them."""
+    node, kind, limit = np.array(one.candidates, dtype=np.int64).T
+    return Chosen(np.zeros(len(node), dtype=np.int64), node, kind, limit)

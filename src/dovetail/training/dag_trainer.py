@@ -1,33 +1,36 @@
-"""Training Decima: imitation of a heuristic first, then policy gradients, validated and kept as it goes.
+"""Training Decima: imitation of a heuristic first, then search or policy gradients, validated and kept as it goes.
 
-One iteration: the workers play groups of episodes (several episodes for each job sequence), give every decision
-credit against the others of its group, and send gradients; the trainer moves the weights.  Everything that decides
-the course of a run is in `TrainPlan`; with one worker in this process, the seed decides everything.
+One iteration: the workers play episodes and find out which decisions were good (by trying others, or by comparing
+several episodes of one job sequence), and send gradients; the trainer moves the weights.  `TrainPlan` and the number
+of workers decide the course of a run.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from dovetail.core.errors import ConfigError
+from dovetail.core.dag import Floats
+from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.core.seeds import SeedTree
 from dovetail.schedulers.learned.decima.network import DecimaNetwork
 from dovetail.schedulers.learned.decima.shape import DecimaShape
 from dovetail.training.baseline import BASELINES
-from dovetail.training.dag_search import SearchPlan
+from dovetail.training.dag_search import TEACHER, SearchPlan
 from dovetail.training.dag_worker import Credit, Gradient, Task, Update, Weights
 from dovetail.training.workers import Workers
 
 ALGORITHMS = ("search", "ppo", "reinforce")
 FIRST_VALIDATION_SEED = 2000
-FIRST_TRAINING_SEED = 100_000  # those below 1,000 are for judging, below that for tuning and validation
+FIRST_TRAINING_SEED = 100_000  # below 1,000: for judging; from there on: for tuning and validation
+BEST = "best"  # teacher: the heuristic that is best on the validation sequences
+VALIDATION_TRIES = 3  # a lost worker's sequences are given to the others, so that all validations can be compared
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class TrainPlan:
     algorithm: str = "search"
     iterations: int = 250
     sequences: int = 16  # job sequences in an iteration
-    copies: int = 2  # episodes of each; 8 and more for the policy gradients
+    copies: int = 8  # episodes of each, for the policy gradients
     jobs: int = 20
     horizon_s: tuple[float, float] = (math.inf, math.inf)  # mean length of an episode, drawn without memory
     passes: int = 1  # over what was collected, each in `parts` steps of the optimiser
@@ -51,7 +54,7 @@ class TrainPlan:
     differential: bool = False  # subtract the running mean cost per second
     patience_s: float = math.inf  # credit fades over this time
     search: SearchPlan = field(default_factory=SearchPlan)  # for the algorithm of that name
-    teacher: str | None = "dag/hesrpt"
+    teacher: str | None = BEST  # what is imitated first, and completes what search tries
     lessons: int = 12  # rounds of imitation, with fresh episodes each
     validate_every: int = 10
     validation: int = 48  # sequences
@@ -74,6 +77,12 @@ class TrainPlan:
             raise ConfigError(f"averaging is {self.averaging}; expected a share from 0 to below 1")
         if min(*self.learning_rate, self.max_norm, self.clip, *self.horizon_s, self.patience_s) <= 0:
             raise ConfigError("learning_rate, max_norm, clip, horizon_s and patience_s must be above 0")
+        if min(self.entropy) < 0:
+            raise ConfigError("entropy must be 0 or more")
+        if math.isinf(self.horizon_s[0]) != math.isinf(self.horizon_s[1]):
+            raise ConfigError("horizon_s: one end is inf; give both in seconds, or neither")
+        if self.teacher is None and self.algorithm == "search" and self.search.base == TEACHER:
+            raise ConfigError("search needs something to complete what it tries: name a teacher, or set search.base")
 
     def at(self, pair: tuple[float, float], iteration: int) -> float:
         """The value of a pair at an iteration: from start to end geometrically, or evenly if one of them is 0."""
@@ -81,9 +90,16 @@ class TrainPlan:
         share = min(iteration / max(self.iterations - 1, 1), 1.0)
         if start == end:
             return start
-        if min(start, end) <= 0 or math.isinf(end):
-            return start + (end - start) * share if not math.isinf(end) else (start if share < 1 else end)
+        if min(start, end) <= 0:
+            return start + (end - start) * share
         return float(start * (end / start) ** share)
+
+    def search_with(self) -> SearchPlan:
+        """The plan of search, with the teacher by name."""
+        if self.search.base != TEACHER:
+            return self.search
+        assert self.teacher is not None
+        return replace(self.search, base=self.teacher)
 
 
 @dataclass
@@ -120,6 +136,10 @@ def fresh_state(shape: DecimaShape, seed: int) -> TrainState:
     return TrainState(torch.nn.utils.parameters_to_vector(network.parameters()).detach().numpy().copy())
 
 
+class _EveryWorkerLost(Exception):
+    """Nobody answered a call."""
+
+
 class Trainer:
     """Drives the workers through a plan, one `Progress` at a time.  `state` can be kept after each."""
 
@@ -137,11 +157,11 @@ class Trainer:
     def run(self) -> Iterator[Progress]:
         plan, state = self.plan, self.state
         while plan.teacher is not None and state.lesson < plan.lessons:
-            figures = self._lesson(plan.teacher, state.lesson)
+            figures = self._try(self._lesson, state.lesson)
             state.lesson += 1
             yield self._done("imitation", state.lesson, plan.lessons, figures, last=state.lesson == plan.lessons)
         while state.iteration < plan.iterations:
-            figures = self._iteration(state.iteration)
+            figures = self._try(self._iteration, state.iteration)
             state.iteration += 1
             due = state.iteration % plan.validate_every == 0 or state.iteration == plan.iterations
             yield self._done("learning", state.iteration, plan.iterations, figures, last=due)
@@ -151,12 +171,18 @@ class Trainer:
     def validate(self) -> dict[str, float]:
         """Mean completion time and objective of the averaged policy on the validation sequences."""
         seeds = np.arange(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + self.plan.validation)
-        shares = np.array_split(seeds, self.workers.count)
-        answers = self._call("evaluate", [(self._average, share.tolist(), self.plan.jobs) for share in shares])
-        return {
-            "validation_jct_s": float(np.concatenate([jct for jct, _ in answers]).mean()),
-            "validation_cost": float(np.concatenate([cost for _, cost in answers]).mean()),
-        }
+        found: list[tuple[Floats, Floats]] = []
+        for _ in range(VALIDATION_TRIES):
+            shares = np.array_split(seeds, self.workers.count)
+            asked = [(self._average, share.tolist(), self.plan.jobs) for share in shares]
+            answers = self.workers.call("evaluate", asked)
+            found += [answer for answer in answers if answer is not None]
+            unanswered = [share for share, answer in zip(shares, answers, strict=True) if answer is None]
+            if not unanswered:
+                jct_s, cost = (np.concatenate(column).mean() for column in zip(*found, strict=True))
+                return {"validation_jct_s": float(jct_s), "validation_cost": float(cost)}
+            seeds = np.concatenate(unanswered)
+        raise DovetailError(f"validation: workers were lost {VALIDATION_TRIES} times in a row")
 
     @property
     def weights(self) -> Weights:
@@ -164,9 +190,16 @@ class Trainer:
 
     # --- inside ------------------------------------------------------------------------------------------------
 
-    def _lesson(self, teacher: str, number: int) -> dict[str, float]:
+    def _try(self, part: Callable[[int], dict[str, float]], number: int) -> dict[str, float]:
+        """A lesson or an iteration; if every worker was lost in it, it ends there and counts for nothing."""
+        try:
+            return part(number)
+        except _EveryWorkerLost:
+            return {"decisions": 0.0, "nobody_answered": 1.0}
+
+    def _lesson(self, number: int) -> dict[str, float]:
         tasks = self._tasks(number, copies=1, horizon_s=math.inf, stream="lessons")
-        seen = self._call("watch", [(teacher, task) for task in tasks])
+        seen = self._call("watch", [(self.plan.teacher, task) for task in tasks])
         self._set_rate(self.plan.learning_rate[0] * 2)
         figures = self._learn(Update("imitation"), passes=2)
         return {**figures, "decisions": _sum(seen, "decisions")}
@@ -180,7 +213,7 @@ class Trainer:
         started = time.perf_counter()
         if plan.algorithm == "search":
             tasks = self._tasks(number, 1, max(horizon_s, 1.0), stream="iterations")
-            seen = self._call("search", [(self.weights, task, plan.search) for task in tasks])
+            seen = self._call("search", [(self.weights, task, plan.search_with()) for task in tasks])
         else:
             tasks = self._tasks(number, plan.copies, max(horizon_s, 1.0), stream="iterations")
             credit = Credit(plan.baseline, state.rate if plan.differential else 0.0, plan.patience_s)
@@ -197,7 +230,7 @@ class Trainer:
         return {
             **figures,
             "decisions": decisions,
-            "jct_s": _sum(seen, "jct_s") / _sum(seen, "episodes"),
+            "jct_s": _sum(seen, "jct_s") / max(_sum(seen, "episodes"), 1),
             "horizon_s": horizon_s,
             "collect_s": collected - started,
             "learn_s": time.perf_counter() - collected,
@@ -208,13 +241,10 @@ class Trainer:
         parts = self.plan.parts
         sums: dict[str, float] = {}
         decisions = norm = 0.0
+        steps = 1 if update.algorithm == "reinforce" else parts
         for _ in range(passes):
-            if update.algorithm == "reinforce":
-                rounds = [[self._gradients(update, part, parts) for part in range(parts)]]
-            else:
-                rounds = ([self._gradients(update, part, parts)] for part in range(parts))  # type: ignore[assignment]
-            for gathered in rounds:
-                gradients = [one for several in gathered for one in several]
+            for step in range(steps):
+                gradients = [one for part in range(step, parts, steps) for one in self._gradients(update, part, parts)]
                 norm = self._move(gradients)
                 decisions += sum(one.decisions for one in gradients)
                 for one in gradients:
@@ -239,10 +269,9 @@ class Trainer:
     def _tasks(self, number: int, copies: int, horizon_s: float, stream: str) -> list[Task]:
         """Whole groups for each worker; no sequence is seen twice."""
         plan, workers = self.plan, self.workers.count
-        sequences = plan.sequences * (max(plan.copies // 2, 1) if copies == 1 else 1)
         offset = 0 if stream == "iterations" else 500_000
-        first = FIRST_TRAINING_SEED + plan.seed * 1_000_000 + offset + number * sequences
-        shares = np.array_split(np.arange(first, first + sequences), workers)
+        first = FIRST_TRAINING_SEED + plan.seed * 1_000_000 + offset + number * plan.sequences
+        shares = np.array_split(np.arange(first, first + plan.sequences), workers)
         draws = SeedTree(plan.seed).child(stream).child(number).key() % 2**32
         return [Task(tuple(share.tolist()), copies, plan.jobs, horizon_s, draws) for share in shares]
 
@@ -251,7 +280,10 @@ class Trainer:
             group["lr"] = rate
 
     def _call(self, method: str, arguments: list[tuple[Any, ...]]) -> list[Any]:
-        return [answer for answer in self.workers.call(method, arguments) if answer is not None]
+        answers = [answer for answer in self.workers.call(method, arguments) if answer is not None]
+        if not answers:
+            raise _EveryWorkerLost
+        return answers
 
     def _done(self, phase: str, number: int, of: int, figures: dict[str, float], *, last: bool) -> Progress:
         state = self.state
@@ -286,7 +318,6 @@ PROFILES = {
         "iterations": 12,
         "lessons": 5,
         "sequences": 12,
-        "copies": 2,
         "validation": 16,
         "validate_every": 4,
         "averaging": 0.95,

@@ -19,14 +19,14 @@ from dovetail.core.dag import Floats
 from dovetail.core.seeds import SeedTree
 from dovetail.features import feature_set
 from dovetail.schedulers.learned.decima.forward import pack
-from dovetail.schedulers.learned.decima.network import DecimaNetwork, collate
+from dovetail.schedulers.learned.decima.network import Chosen, DecimaNetwork, collate
 from dovetail.schedulers.learned.decima.shape import DecimaShape
 from dovetail.sim.dag import DagOptions
 from dovetail.sim.dag.batch import Episode
 from dovetail.sim.dag.objective import OBJECTIVES, Objective
 from dovetail.training.baseline import Trace, advantages
 from dovetail.training.dag_rollout import Rollout, Step, episode_jct_s, play
-from dovetail.training.dag_search import Searched, SearchPlan, advantages_of, repeated, search_episodes
+from dovetail.training.dag_search import Searched, SearchPlan, advantages_of, as_chosen, search_episodes
 from dovetail.training.losses import imitation_loss, ppo_loss, reinforce_loss, search_loss
 from dovetail.training.teacher import teacher_steps
 from dovetail.workloads.arrivals import Arrivals
@@ -100,6 +100,8 @@ class DagWorker:
         self._searched: list[Searched] = []
         self._searched_gain: list[Floats] = []
         self._advantage: list[Floats] = []  # by step (B,), nan where no decision was taken
+        self._order = np.zeros(0, dtype=np.int64)  # of the steps; one that took a lost worker's place has none
+        self._search_lot = 0
 
     # --- what the trainer asks for -----------------------------------------------------------------------------
 
@@ -210,12 +212,7 @@ class DagWorker:
 
     def _accumulate(self, lot: tuple[list[Step], list[Floats]], update: Update, figures: dict[str, float]) -> int:
         steps, advantage = lot
-        batch = collate(
-            [step.given for step in steps],
-            [step.chosen.node for step in steps],
-            [step.chosen.executor_class for step in steps],
-            [step.chosen.limit for step in steps],
-        )
+        batch = collate([step.given for step in steps], [Chosen.taken(step.chosen) for step in steps])
         if batch.decisions == 0:
             return 0
         taken = np.concatenate([step.chosen.node >= 0 for step in steps])
@@ -239,15 +236,16 @@ class DagWorker:
         return batch.decisions
 
     def _accumulate_search(self, states: Sequence[int], update: Update, figures: dict[str, float]) -> int:
-        inputs, nodes, kinds, limits, state = repeated([self._searched[k] for k in states])
+        searched = [self._searched[k] for k in states]
         gain = torch.from_numpy(np.concatenate([self._searched_gain[k] for k in states]).astype(np.float32))
-        judged = self.network(collate(inputs, nodes, kinds, limits))
-        loss = search_loss(judged, gain, torch.from_numpy(state), len(states))
-        first = torch.from_numpy(np.flatnonzero(np.diff(state, prepend=-1)))  # the entropy of a state counts once
+        batch = collate([one.given for one in searched], [as_chosen(one) for one in searched])
+        judged = self.network(batch)
+        loss = search_loss(judged, gain, batch.world, batch.worlds)
+        first = torch.cumsum(torch.bincount(batch.world), 0) - 1  # the entropy of a state counts once
         (loss.sum() - update.entropy * judged.entropy[first].sum()).backward()
         _add(figures, "loss", float(loss.detach().sum()))
         _add(figures, "entropy", float(judged.entropy.detach()[first].sum()))
-        _add(figures, "regret", float(_regret(gain, state, loss.detach())))
+        _add(figures, "regret", float(_regret(gain, batch.world.numpy(), loss.detach())))
         return len(states)
 
     def _episodes(self, task: Task) -> list[Episode]:
@@ -275,7 +273,7 @@ class DagWorker:
 
     def _load(self, weights: Weights) -> None:
         with torch.no_grad():
-            torch.nn.utils.vector_to_parameters(torch.from_numpy(weights), self.network.parameters())
+            torch.nn.utils.vector_to_parameters(torch.tensor(weights), self.network.parameters())
 
     def _flat_gradient(self) -> Weights:
         parts = [

@@ -17,10 +17,14 @@ MakeWorker = Callable[[int], DagWorker]
 
 
 class Workers(Protocol):
-    """Some workers, asked all at once.  One that was lost answers None; the next call has another in its place."""
+    """Some workers, asked all at once.  One that was lost answers None, and another takes its place when it can."""
 
     @property
-    def count(self) -> int: ...
+    def count(self) -> int: ...  # that the next call goes to
+
+    @property
+    def lost(self) -> int: ...  # so far
+
     def call(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]: ...
     def close(self) -> None: ...
 
@@ -29,6 +33,7 @@ class LocalWorker:
     """One worker in this process: nothing runs at the same time, so a seed decides everything."""
 
     count = 1
+    lost = 0
 
     def __init__(self, make: MakeWorker) -> None:
         self._worker = make(0)
@@ -42,6 +47,8 @@ class LocalWorker:
 
 class ProcessWorkers:
     """One process for each worker."""
+
+    lost = 0  # one that ends is an error
 
     def __init__(self, make: MakeWorker, count: int) -> None:
         self.count = count

@@ -203,6 +203,8 @@ class DagBatch:
         self._at[w] = address
 
     def _each_share(self, kernel: Any, *arguments: Any) -> None:
+        if self._at is None:  # no world was given an episode
+            return
         if self._pool is None:
             kernel(self._at, 0, self.num_worlds, *arguments)
             return

@@ -31,14 +31,21 @@ class Fork:
         self._out = np.zeros(4, dtype=np.int64)
 
     def costs(
-        self, one: DagOne, decisions: Sequence[tuple[int, int, int, int]], kernel: DagKernel, luck: int | None = None
+        self,
+        one: DagOne,
+        decisions: Sequence[tuple[int, int, int, int]],
+        kernel: DagKernel,
+        *,
+        luck: int | None = None,
+        span_s: float = float("inf"),
     ) -> Floats:
         """(decisions, 5) what every objective has paid at the end after each (job, stage in it, limit, class).
 
-        `one` waits for a decision and stays as it is.  `luck` gives the tasks still to start other durations.
+        `one` waits for a decision and stays as it is.  `luck` gives the tasks still to start other durations.  The
+        end is that of the episode, or `span_s` from now.
         """
         memory = self._room_for(one)
-        function, run_on = compile_kernel(kernel.function), episode_loop()
+        function, run_on = compile_kernel(kernel), episode_loop()
         found = np.empty((len(decisions), len(COSTS)))
         world = memory.one.world[0]
         for i, (job, stage, limit, kind) in enumerate(decisions):
@@ -46,6 +53,7 @@ class Fork:
                 ours[:] = theirs
             if luck is not None:
                 world["duration_key"] = np.uint64(luck)
+            world["horizon"] = min(world["horizon"], world["now"] + span_s)
             status = INVALID
             if enter_apply_to(self._at, job, stage, limit, kind) > 0:
                 status = run_on(function, kernel.params, kernel.state, self._out, self._at, self._counts)
@@ -82,12 +90,10 @@ class Oracle:
         kernel: DagKernel,
         horizon_s: float = float("inf"),
     ) -> Floats:
-        """Job-seconds from now to the end of all jobs after each candidate."""
-        if horizon_s != float("inf"):
-            raise InvalidDecision("looking into the true future: it goes to the end, so the horizon must be infinite")
+        """Job-seconds from now to the horizon after each candidate."""
         tries = [
             (int(view.job_id[view.stage_job[stage]]), int(view.stage_id[stage]), limit, kind)
             for stage, limit, kind, _ in candidates
         ]
         now = float(self._one.world["cost_jobs"][0])
-        return self._fork.costs(self._one, tries, kernel)[:, COSTS.index("jobs")] - now
+        return self._fork.costs(self._one, tries, kernel, span_s=horizon_s)[:, COSTS.index("jobs")] - now

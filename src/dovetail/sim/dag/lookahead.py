@@ -48,7 +48,7 @@ class ViewLookAhead:
             allocate_buffers(jobs, stages, edges, len(table.class_order)),
         )
         at = addresses(memory)
-        function = compile_kernel(kernel.function)
+        function = compile_kernel(kernel)
         run = look_ahead_loop()
         out = np.zeros(4, dtype=np.int64)
         counts = np.zeros(COUNTS, dtype=np.int64)

@@ -6,6 +6,7 @@ to minus the objective's total.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,10 @@ class Objective:
 
     def prices(self) -> Floats:
         return np.array([getattr(self, name) for name in COSTS], dtype=np.float64)
+
+    def cost(self, integrals: Mapping[str, float]) -> float:
+        """The price of the integrals of one run, by their names."""
+        return float(sum(getattr(self, name) * integrals[name] for name in COSTS))
 
     def reward(self, cost_difference: Floats) -> Floats:
         """Minus the price of what the integrals grew by.  (..., 5) -> (...,)"""

@@ -205,7 +205,7 @@ class DagWorld:
 
     def run_kernel(self, kernel: DagKernel) -> None:
         """Run to the end without entering Python."""
-        function = compile_kernel(kernel.function)
+        function = compile_kernel(kernel)
         loop = episode_loop()
         out = np.zeros(4, dtype=np.int64)
         status = loop(function, kernel.params, kernel.state, out, self._at, self._counts)

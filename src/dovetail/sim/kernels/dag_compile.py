@@ -15,7 +15,7 @@ import numba
 from numba import njit, types
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
-from dovetail.core.dag import DagView
+from dovetail.core.dag import DagKernel, DagView
 from dovetail.sim.kernels.dag_entry import enter_run
 from dovetail.sim.kernels.dag_resume import cost_to_go
 from dovetail.sim.kernels.jit import OPTIONS
@@ -44,12 +44,19 @@ def kernel_signature() -> Any:
     return types.int64(view, types.float64[::1], types.int64[::1], types.int64[::1])
 
 
-@cache
-def compile_kernel(function: Callable[..., int]) -> Any:
+def compile_kernel(kernel: DagKernel) -> Any:
     """The scheduler's kernel as native code; with the JIT switched off, as it is."""
+    return _compiled(kernel.function, kernel.allocates)
+
+
+@cache
+def _compiled(function: Callable[..., int], allocates: bool) -> Any:
     if numba.config.DISABLE_JIT:
         return function
-    return njit(kernel_signature(), **OPTIONS)(function)
+    dispatcher = njit(kernel_signature(), **{**OPTIONS, "_nrt": allocates})(function)
+    result = dispatcher.get_compile_result(kernel_signature())
+    dispatcher.get_compile_result = lambda _: result  # numba looks it up at each call, in half a millisecond
+    return dispatcher
 
 
 @cache
@@ -59,9 +66,7 @@ def episode_loop() -> Any:
         return enter_run
     ints = types.int64[::1]
     signature = types.int64(types.FunctionType(kernel_signature()), types.float64[::1], ints, ints, ints, ints)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        return njit(signature, **OPTIONS)(enter_run.py_func)
+    return _entry_point(enter_run.py_func, signature)
 
 
 @cache
@@ -84,6 +89,12 @@ def look_ahead_loop() -> Any:
         types.float64,
         ints,
     )
+    return _entry_point(cost_to_go.py_func, signature)
+
+
+def _entry_point(function: Callable[..., Any], signature: Any) -> Any:
+    """The compiled function itself: finding it anew for a function among the arguments takes numba 0.7 ms a call."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        return njit(signature, **OPTIONS)(cost_to_go.py_func)
+        dispatcher = njit(signature, **OPTIONS)(function)
+    return dispatcher.overloads[signature.args].entry_point

@@ -25,7 +25,7 @@ def inputs_of(shape: DecimaShape, cluster: str, count: int = 30) -> list[DecimaI
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_probability_of_a_choice_is_the_one_that_torch_computes(name: str, cluster: str) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    from dovetail.schedulers.learned.decima.network import DecimaNetwork, collate
+    from dovetail.schedulers.learned.decima.network import Chosen, DecimaNetwork, collate
 
     shape = SHAPES[name]
     parameters = random_parameters(shape)
@@ -36,9 +36,8 @@ def test_the_probability_of_a_choice_is_the_one_that_torch_computes(name: str, c
     rng = np.random.default_rng(1)
     for greedy in (True, False):
         chosen = [choose(packed, given, None if greedy else rng.random((1, 3))) for given in inputs]
-        columns = zip(*(choice[:3] for choice in chosen), strict=True)
         with torch.no_grad():
-            judged = network(collate(inputs, *(list(column) for column in columns)))
+            judged = network(collate(inputs, [Chosen.taken(choice) for choice in chosen]))
         ours = np.concatenate([choice.log_probability[choice.node >= 0] for choice in chosen])
         np.testing.assert_allclose(ours, judged.log_probability.numpy(), atol=2e-5)
         assert (judged.entropy.numpy() > -1e-6).all()
@@ -48,7 +47,7 @@ def test_the_probability_of_a_choice_is_the_one_that_torch_computes(name: str, c
 def test_the_likeliest_choice_is_the_likeliest_in_torch(cluster: str) -> None:
     """Every other stage, class or limit in place of the one taken is no likelier."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    from dovetail.schedulers.learned.decima.network import DecimaNetwork, collate
+    from dovetail.schedulers.learned.decima.network import Chosen, DecimaNetwork, collate
 
     shape = SHAPES["informed"]
     network = DecimaNetwork(shape)
@@ -63,9 +62,8 @@ def test_the_likeliest_choice_is_the_likeliest_in_torch(cluster: str) -> None:
         room = min(int(given.offered[0, max(kind, 0)]), int(given.unclaimed[node]))
         others = [(node, kind, int(given.held[node]) + g) for g in range(1, room + 1)]
         with torch.no_grad():
-            batch = collate(
-                [given] * len(others), *(list(np.array(column)[:, None]) for column in zip(*others, strict=True))
-            )
+            world = np.zeros(len(others), dtype=np.int64)
+            batch = collate([given], [Chosen(world, *np.array(others).T)])
             scores = network(batch).log_probability.numpy()
         assert scores[others.index((node, kind, limit))] >= scores.max() - 1e-5
         compared += len(others)
@@ -115,7 +113,7 @@ def test_finished_stages_and_saturated_jobs_are_left_out() -> None:
     view = make_view([saturated, done], offered=1)
     given = decima_input(view, info_for(), feature_set("decima-1"))
     assert given.stage.tolist() == [2]
-    assert given.node_job.tolist() == [1]
+    assert (given.node_job.tolist(), given.job_ptr.tolist()) == ([0], [0, 1])
     assert given.edges.shape == (0, 2)
 
 

@@ -5,33 +5,62 @@ Nodes are columns, so that the innermost loops run over many of them at once.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from dovetail.schedulers.learned.decima.shape import CLASS_FEATURES, LEAK, LIMIT_FEATURES, NETS
+from dovetail.schedulers.learned.decima.jit import OPTIONS as JIT
+from dovetail.schedulers.learned.decima.shape import CLASS_FEATURES, COUNT_SCALE, LEAK, LIMIT_FEATURES, LOG_SCALE, NETS
 
 PREPARE, MESSAGE, GATHER, JOB_IN, JOB_OUT, ALL_IN, ALL_OUT, STAGE, LIMIT, CLASS = range(len(NETS))
 LEAST = np.float32(LEAK)
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
-COUNT_SCALE = np.float32(1.0 / 20.0)  # of executors
+OPTIONS: dict[str, Any] = {**JIT, "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
+SCALE = np.float32(COUNT_SCALE)
+SCALE_OF_LOGS = np.float32(LOG_SCALE)
+
+
+class Workbench(NamedTuple):
+    """Room for the numbers in between."""
+
+    x: Any  # (widest, most) what goes into a net; nodes, jobs or options are columns
+    a: Any  # (widest, most) its layers, by turns
+    b: Any
+    nodes: Any  # (embedding, most) embeddings
+    jobs: Any  # (embedding, most)
+    whole: Any  # (embedding, 1)
+    options: Any  # (most,)
+    chosen: Any  # (1,)
 
 
 @njit(**OPTIONS)
-def _net(network, net, x, count, a, b):
-    """Columns of `x` through a net.  The result is in `a` (0 is returned) or in `b` (1).
+def workbench(network, most):
+    widest = 1
+    for layer in range(network.layers.shape[0]):
+        widest = max(widest, network.layers[layer, 1], network.layers[layer, 2])
+    return Workbench(
+        np.empty((widest, most), dtype=np.float32),
+        np.empty((widest, most), dtype=np.float32),
+        np.empty((widest, most), dtype=np.float32),
+        np.zeros((network.embedding, most), dtype=np.float32),
+        np.zeros((network.embedding, most), dtype=np.float32),
+        np.zeros((network.embedding, 1), dtype=np.float32),
+        np.empty(most, dtype=np.int64),
+        np.empty(1, dtype=np.int64),
+    )
+
+
+@njit(**OPTIONS)
+def _layers(network, first, last, source, count, a, b):
+    """Columns of `source` through the layers first .. last of a net.  The result is in `a` or in `b`: it is returned.
 
     Units are rows and nodes are columns, so that the innermost loop runs over many nodes; four inputs at a time.
     """
-    source = x
-    last = network.first[net + 1] - 1
-    turn = 0
-    for layer in range(network.first[net], last + 1):
+    target, other = a, b
+    for layer in range(first, last + 1):
         place, width_in, width_out = network.layers[layer, 0], network.layers[layer, 1], network.layers[layer, 2]
         weights = network.weights[place : place + width_in * width_out]
         bias = network.weights[place + width_in * width_out : place + width_in * width_out + width_out]
-        target = a if turn == 0 else b
         whole = width_in - width_in % 4
         for o in range(width_out):
             row = target[o]
@@ -52,8 +81,41 @@ def _net(network, net, x, count, a, b):
                 for n in range(count):
                     row[n] = max(row[n], LEAST * row[n])
         source = target
-        turn = 1 - turn
-    return 1 - turn
+        target, other = other, target
+    return source
+
+
+@njit(**OPTIONS)
+def _net(network, net, x, count, a, b):
+    return _layers(network, network.first[net], network.first[net + 1] - 1, x, count, a, b)
+
+
+@njit(**OPTIONS)
+def _options_net(network, net, shared, options, count, bench):
+    """Options of one decision through a net: column 0 of the first `shared` rows of `bench.x` is what they share,
+    the rows after it are their own.
+    """
+    first, last = network.first[net], network.first[net + 1] - 1
+    place, width_in, width_out = network.layers[first, 0], network.layers[first, 1], network.layers[first, 2]
+    weights = network.weights[place : place + width_in * width_out]
+    bias = network.weights[place + width_in * width_out : place + width_in * width_out + width_out]
+    x, a = bench.x, bench.a
+    for o in range(width_out):
+        at = o * width_in
+        alike = bias[o]
+        for i in range(shared):
+            alike += weights[at + i] * x[i, 0]
+        row = a[o]
+        for n in range(count):
+            row[n] = alike
+        for i in range(shared, shared + options):
+            w0 = weights[at + i]
+            x0 = x[i]
+            for n in range(count):
+                row[n] += w0 * x0[n]
+        for n in range(count):
+            row[n] = max(row[n], LEAST * row[n])
+    return _layers(network, first + 1, last, a, count, bench.b, a)
 
 
 @njit(**OPTIONS)
@@ -102,14 +164,14 @@ def _take(source, count, width, target):
 
 
 @njit(**OPTIONS)
-def _embed(network, nodes, node_job, first, last, first_job, num_jobs, edges, first_edge, last_edge, E, Y, Z, x, a, b):
-    """Embeddings of a world's nodes (E), jobs (Y) and of the whole (Z), each a column."""
+def _embed(network, nodes, node_job, first, last, first_job, num_jobs, edges, first_edge, last_edge, bench):
+    """Embeddings of a world's nodes, jobs and of the whole, each a column, into the bench."""
     count, features, width = last - first, nodes.shape[1], network.embedding
+    x, a, b, E, Y, Z = bench.x, bench.a, bench.b, bench.nodes, bench.jobs, bench.whole
     for n in range(count):
         for f in range(features):
             x[f, n] = nodes[first + n, f]
-    turn = _net(network, PREPARE, x, count, a, b)
-    _take(a if turn == 0 else b, count, width, E)
+    _take(_net(network, PREPARE, x, count, a, b), count, width, E)
     height = np.zeros(count, dtype=np.int64)
     _heights(edges, first_edge, last_edge, first, height)
     tallest = 0
@@ -125,8 +187,7 @@ def _embed(network, nodes, node_job, first, last, first_job, num_jobs, edges, fi
                     x[o, senders] = E[o, n]
                 place[n] = senders
                 senders += 1
-        turn = _net(network, MESSAGE, x, senders, a, b)
-        result = a if turn == 0 else b
+        result = _net(network, MESSAGE, x, senders, a, b)
         for e in range(first_edge, last_edge):
             parent, child = edges[e, 0] - first, edges[e, 1] - first
             if height[child] == level - 1:
@@ -138,8 +199,7 @@ def _embed(network, nodes, node_job, first, last, first_job, num_jobs, edges, fi
                 for o in range(width):
                     x[o, receivers] = sums[o, n]
                 receivers += 1
-        turn = _net(network, GATHER, x, receivers, a, b)
-        result = a if turn == 0 else b
+        result = _net(network, GATHER, x, receivers, a, b)
         receivers = 0
         for n in range(count):
             if height[n] == level:
@@ -151,165 +211,129 @@ def _embed(network, nodes, node_job, first, last, first_job, num_jobs, edges, fi
             x[f, n] = nodes[first + n, f]
         for o in range(width):
             x[features + o, n] = E[o, n]
-    turn = _net(network, JOB_IN, x, count, a, b)
-    result = a if turn == 0 else b
+    result = _net(network, JOB_IN, x, count, a, b)
     Y[:, :num_jobs] = 0.0
     for n in range(count):
         j = node_job[first + n] - first_job
         for o in range(width):
             Y[o, j] += result[o, n]
-    turn = _net(network, JOB_OUT, Y, num_jobs, a, b)
-    _take(a if turn == 0 else b, num_jobs, width, Y)
-    turn = _net(network, ALL_IN, Y, num_jobs, a, b)
-    result = a if turn == 0 else b
+    _take(_net(network, JOB_OUT, Y, num_jobs, a, b), num_jobs, width, Y)
+    result = _net(network, ALL_IN, Y, num_jobs, a, b)
     for o in range(width):
         total = np.float32(0.0)
         for j in range(num_jobs):
             total += result[o, j]
         Z[o, 0] = total
-    turn = _net(network, ALL_OUT, Z, 1, a, b)
-    _take(a if turn == 0 else b, 1, width, Z)
+    _take(_net(network, ALL_OUT, Z, 1, a, b), 1, width, Z)
 
 
 @njit(**OPTIONS)
-def _fill_whole(network, nodes, row, n, j, E, Y, Z, x, to):
+def _fill_whole(network, nodes, row, n, j, bench, to):
     """Features of a node, its embedding, its job's and the system's, into column `to` of x; returns the width."""
     features, width = nodes.shape[1], network.embedding
     for f in range(features):
-        x[f, to] = nodes[row, f]
+        bench.x[f, to] = nodes[row, f]
     for o in range(width):
-        x[features + o, to] = E[o, n]
-        x[features + width + o, to] = Y[o, j]
-        x[features + 2 * width + o, to] = Z[o, 0]
+        bench.x[features + o, to] = bench.nodes[o, n]
+        bench.x[features + width + o, to] = bench.jobs[o, j]
+        bench.x[features + 2 * width + o, to] = bench.whole[o, 0]
     return features + 3 * width
 
 
 @njit(**OPTIONS)
-def _fill_chosen(network, nodes, row, n, j, E, Y, Z, x, to):
-    """What limit and class are scored from."""
+def _fill_chosen(network, nodes, row, n, j, bench):
+    """What all limits and classes of a stage are scored from, into column 0 of x; returns the width."""
     if network.limit_sees_stage:
-        return _fill_whole(network, nodes, row, n, j, E, Y, Z, x, to)
+        return _fill_whole(network, nodes, row, n, j, bench, 0)
     width = network.embedding
     for o in range(width):
-        x[o, to] = Y[o, j]
-        x[width + o, to] = Z[o, 0]
+        bench.x[o, 0] = bench.jobs[o, j]
+        bench.x[width + o, 0] = bench.whole[o, 0]
     return 2 * width
 
 
 @njit(**OPTIONS)
-def choose_all(
-    network,
-    nodes,
-    node_job,
-    node_ptr,
-    job_ptr,
-    edges,
-    edge_ptr,
-    valid,
-    held,
-    unclaimed,
-    memory,
-    fits,
-    offered,
-    classes,
-    luck,
-    out,
-    log_probability,
+def choose_one(
+    network, rows, first, last, first_job, num_jobs, first_edge, last_edge, offered, classes, luck, out, bench
 ):
+    """The decision in one world: node row, class and limit into `out`, which stays as it is if there is nothing to
+    choose.  Returns the logarithm of its probability.
+    """
+    nodes = rows.nodes
+    if network.graph:
+        _embed(
+            network, nodes, rows.node_job, first, last, first_job, num_jobs, rows.edges, first_edge, last_edge, bench
+        )
+    # the stage
+    count = 0
+    for row in range(first, last):
+        if rows.valid[row]:
+            _fill_whole(network, nodes, row, row - first, rows.node_job[row] - first_job, bench, count)
+            bench.options[count] = row
+            count += 1
+    if count == 0:
+        return 0.0
+    result = _net(network, STAGE, bench.x, count, bench.a, bench.b)
+    log_p = _draw(result[0], count, luck[0], bench.chosen)
+    row = bench.options[bench.chosen[0]]
+    out[0] = row
+    width = _fill_chosen(network, nodes, row, row - first, rows.node_job[row] - first_job, bench)
+    # the executor class
+    room = offered[0]
+    if offered.shape[0] > 1:
+        count = 0
+        for c in range(offered.shape[0]):
+            if rows.fits[row, c] and offered[c] > 0:
+                bench.x[width, count] = classes[c, 0]
+                bench.x[width + 1, count] = classes[c, 1]
+                bench.x[width + 2, count] = offered[c] * SCALE
+                bench.x[width + 3, count] = classes[c, 1] - rows.memory[row]
+                bench.options[count] = c
+                count += 1
+        result = _options_net(network, CLASS, width, CLASS_FEATURES, count, bench)
+        log_p += _draw(result[0], count, luck[1], bench.chosen)
+        out[1] = bench.options[bench.chosen[0]]
+        room = offered[out[1]]
+    # the limit
+    count = min(room, rows.unclaimed[row])
+    held = rows.held[row]
+    for g in range(1, count + 1):
+        bench.x[width, g - 1] = (held + g) * SCALE
+        bench.x[width + 1, g - 1] = g * SCALE
+        bench.x[width + 2, g - 1] = np.log(np.float32(held + g)) * SCALE_OF_LOGS
+        bench.x[width + 3, g - 1] = np.log(np.float32(g)) * SCALE_OF_LOGS
+        bench.x[width + 4, g - 1] = np.float32(g) / np.float32(count)
+    result = _options_net(network, LIMIT, width, LIMIT_FEATURES, count, bench)
+    log_p += _draw(result[0], count, luck[2], bench.chosen)
+    out[2] = held + bench.chosen[0] + 1
+    return log_p
+
+
+@njit(**OPTIONS)
+def choose_all(network, rows, node_ptr, job_ptr, edge_ptr, offered, classes, luck, out, log_probability):
+    """A decision in each world, as `choose_one` takes it."""
     worlds = node_ptr.shape[0] - 1
     most = 1
     for w in range(worlds):
-        most = max(most, node_ptr[w + 1] - node_ptr[w], job_ptr[w + 1] - job_ptr[w])
-        total = 0
-        for c in range(offered.shape[1]):
-            total += offered[w, c]
-        most = max(most, total)
-    widest = 1
-    for layer in range(network.layers.shape[0]):
-        widest = max(widest, network.layers[layer, 1], network.layers[layer, 2])
-    x = np.zeros((widest, most), dtype=np.float32)
-    a = np.zeros((widest, most), dtype=np.float32)
-    b = np.zeros((widest, most), dtype=np.float32)
-    E = np.zeros((network.embedding, most), dtype=np.float32)
-    Y = np.zeros((network.embedding, most), dtype=np.float32)
-    Z = np.zeros((network.embedding, 1), dtype=np.float32)
-    scores = np.zeros(most, dtype=np.float32)
-    options = np.zeros(most, dtype=np.int64)
-    chosen = np.zeros(1, dtype=np.int64)
+        most = max(most, node_ptr[w + 1] - node_ptr[w], job_ptr[w + 1] - job_ptr[w], offered[w].sum())
+    bench = workbench(network, most)
     for w in range(worlds):
-        first, last, first_job = node_ptr[w], node_ptr[w + 1], job_ptr[w]
-        if first == last:
-            continue
-        if network.graph:
-            _embed(
+        if node_ptr[w] < node_ptr[w + 1]:
+            log_probability[w] = choose_one(
                 network,
-                nodes,
-                node_job,
-                first,
-                last,
-                first_job,
-                job_ptr[w + 1] - first_job,
-                edges,
+                rows,
+                node_ptr[w],
+                node_ptr[w + 1],
+                job_ptr[w],
+                job_ptr[w + 1] - job_ptr[w],
                 edge_ptr[w],
                 edge_ptr[w + 1],
-                E,
-                Y,
-                Z,
-                x,
-                a,
-                b,
+                offered[w],
+                classes,
+                luck[w],
+                out[w],
+                bench,
             )
-        # the stage
-        count = 0
-        for row in range(first, last):
-            if valid[row]:
-                _fill_whole(network, nodes, row, row - first, node_job[row] - first_job, E, Y, Z, x, count)
-                options[count] = row
-                count += 1
-        if count == 0:
-            continue
-        turn = _net(network, STAGE, x, count, a, b)
-        result = a if turn == 0 else b
-        for i in range(count):
-            scores[i] = result[0, i]
-        log_p = _draw(scores, count, luck[w, 0], chosen)
-        row = options[chosen[0]]
-        n, j = row - first, node_job[row] - first_job
-        out[w, 0] = row
-        # the executor class
-        room = offered[w, 0]
-        if offered.shape[1] > 1:
-            count = 0
-            for c in range(offered.shape[1]):
-                if fits[row, c] and offered[w, c] > 0:
-                    width = _fill_chosen(network, nodes, row, n, j, E, Y, Z, x, count)
-                    x[width, count] = classes[c, 0]
-                    x[width + 1, count] = classes[c, 1]
-                    x[width + 2, count] = offered[w, c] * COUNT_SCALE
-                    x[width + 3, count] = classes[c, 1] - memory[row]
-                    options[count] = c
-                    count += 1
-            turn = _net(network, CLASS, x, count, a, b)
-            result = a if turn == 0 else b
-            for i in range(count):
-                scores[i] = result[0, i]
-            log_p += _draw(scores, count, luck[w, 1], chosen)
-            out[w, 1] = options[chosen[0]]
-            room = offered[w, out[w, 1]]
-        # the limit
-        count = min(room, unclaimed[row])
-        for g in range(1, count + 1):
-            width = _fill_chosen(network, nodes, row, n, j, E, Y, Z, x, g - 1)
-            x[width, g - 1] = (held[row] + g) * COUNT_SCALE
-            x[width + 1, g - 1] = g * COUNT_SCALE
-            x[width + 2, g - 1] = np.float32(g) / np.float32(count)
-        turn = _net(network, LIMIT, x, count, a, b)
-        result = a if turn == 0 else b
-        for i in range(count):
-            scores[i] = result[0, i]
-        log_p += _draw(scores, count, luck[w, 2], chosen)
-        out[w, 2] = held[row] + chosen[0] + 1
-        log_probability[w] = log_p
 
 
-assert LIMIT_FEATURES == 3 and CLASS_FEATURES == 4  # what `choose_all` writes
+assert LIMIT_FEATURES == 5 and CLASS_FEATURES == 4  # what `choose_one` writes

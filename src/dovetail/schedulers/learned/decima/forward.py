@@ -55,31 +55,26 @@ def choose(network: PackedNetwork, given: DecimaInput, luck: Floats | None = Non
     drawn = np.full((worlds, 3), -1.0) if luck is None else luck
     out = np.full((worlds, 3), -1, dtype=np.int64)
     log_probability = np.zeros(worlds)
-    _compiled()(network, *_arrays(given), drawn, out, log_probability)
+    compiled, rows = _compiled()
+    compiled(
+        network,
+        rows(*(getattr(given, name) for name in rows._fields)),
+        given.node_ptr,
+        given.job_ptr,
+        given.edge_ptr,
+        given.offered,
+        given.classes,
+        drawn,
+        out,
+        log_probability,
+    )
     return Choices(out[:, 0], out[:, 1], out[:, 2], log_probability)
 
 
 @cache
-def _compiled() -> Any:
+def _compiled() -> tuple[Any, Any]:
     """The compiled part, loaded with the first decision: describing a scheduler must not load numba."""
     from dovetail.schedulers.learned.decima.compiled import choose_all
+    from dovetail.schedulers.learned.decima.gather import Rows
 
-    return choose_all
-
-
-def _arrays(given: DecimaInput) -> tuple[Any, ...]:
-    return (
-        given.nodes,
-        given.node_job,
-        given.node_ptr,
-        given.job_ptr,
-        given.edges,
-        given.edge_ptr,
-        given.valid,
-        given.held,
-        given.unclaimed,
-        given.memory,
-        given.fits,
-        given.offered,
-        given.classes,
-    )
+    return choose_all, Rows

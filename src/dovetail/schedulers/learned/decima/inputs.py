@@ -9,16 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dovetail.core.dag import Bools, DagInfo, DagView, Floats, Ints
 from dovetail.features import FeatureSet, flatten
-from dovetail.features.dag import Features, ManyDagViews
+from dovetail.features.dag import Features, KnownDurations, ManyDagViews
 
 
 @dataclass(frozen=True)
 class DecimaInput:
-    """B worlds, J jobs, N nodes (unfinished stages of unsaturated jobs), E edges among them, C executor classes.
+    """B worlds, J unsaturated jobs, N nodes (their unfinished stages), E edges among them, C executor classes.
 
     Nodes and edges are grouped by world; jobs too.  `stage` leads back to the view.  All arrays are its own, so it
     outlives the view.
@@ -43,6 +42,22 @@ class DecimaInput:
     def num_worlds(self) -> int:
         return len(self.node_ptr) - 1
 
+    def world(self, w: int) -> DecimaInput:
+        """One of its worlds alone."""
+        node, job = int(self.node_ptr[w]), int(self.job_ptr[w])
+        nodes, edges = slice(node, int(self.node_ptr[w + 1])), slice(int(self.edge_ptr[w]), int(self.edge_ptr[w + 1]))
+        by_node = ("nodes", "stage", "valid", "held", "unclaimed", "memory", "fits")
+        return DecimaInput(
+            **{name: getattr(self, name)[nodes].copy() for name in by_node},
+            node_job=self.node_job[nodes] - job,
+            node_ptr=self.node_ptr[w : w + 2] - node,
+            job_ptr=self.job_ptr[w : w + 2] - job,
+            edges=self.edges[edges] - node,
+            edge_ptr=self.edge_ptr[w : w + 2] - self.edge_ptr[w],
+            offered=self.offered[w : w + 1].copy(),
+            classes=self.classes,
+        )
+
 
 def class_sizes(info: DagInfo) -> Features:
     """(C, 2) CPU and memory of each class, as shares of the largest; 1 where there is no bound."""
@@ -57,43 +72,25 @@ def decima_input(
     view: DagView | ManyDagViews, info: DagInfo, features: FeatureSet, *, classes: Features | None = None
 ) -> DecimaInput:
     """What the network sees of one view, or of many (worlds without a view have no rows)."""
+    from dovetail.schedulers.learned.decima.gather import gather_worlds  # loads numba
+
     dags = flatten(view, info)
-    columns = dags.columns
-    rows = np.flatnonzero((columns.stage_left > 0) & (columns.job_unclaimed[dags.stage_job] > 0))
-    worlds = dags.num_worlds
-    new_row = np.full(dags.num_stages, -1, dtype=np.int64)
-    new_row[rows] = np.arange(len(rows))
-    edges = new_row[dags.edge_links]
-    kept = edges[:, 0] >= 0 if len(edges) else np.zeros(0, dtype=np.bool_)
-    world = dags.stage_world[rows]
-    job = dags.stage_job[rows]
-    kinds = info.classes
-    num_classes = len(kinds)
-    if num_classes == 1:
-        fits = np.ones((len(rows), 1), dtype=np.bool_)
-    else:
-        fits = (columns.stage_cpu[rows, None] <= [kind.cpu for kind in kinds]) & (
-            columns.stage_memory[rows, None] <= [kind.memory for kind in kinds]
-        )
+    starts = np.zeros((3, dags.num_worlds + 1), dtype=np.int64)
+    rows = gather_worlds(
+        *dags.for_kernels(),
+        info.num_executors,
+        *KnownDurations.of(info.profiles),
+        np.array([kind.cpu for kind in info.classes]),
+        np.array([kind.memory for kind in info.classes]),
+        *features.selection,
+        starts,
+    )
+    nodes, _, edges = starts[:, -1].tolist()
     return DecimaInput(
-        nodes=features.write(dags)[rows],
-        node_job=job,
-        node_ptr=_pointer(np.bincount(world, minlength=worlds)),
-        job_ptr=dags.job_ptr,
-        edges=np.ascontiguousarray(edges[kept]),
-        edge_ptr=_pointer(np.bincount(world[edges[kept, 0]], minlength=worlds)),
-        stage=rows - dags.stage_ptr[world],
-        valid=columns.stage_valid[rows],
-        held=columns.job_executors[job],
-        unclaimed=columns.stage_unclaimed[rows],
-        memory=columns.stage_memory[rows],
-        fits=fits,
-        offered=columns.source_by_class.reshape(worlds, num_classes).copy(),
+        **{name: getattr(rows, name)[: edges if name == "edges" else nodes].copy() for name in rows._fields},
+        node_ptr=starts[0],
+        job_ptr=starts[1],
+        edge_ptr=starts[2],
+        offered=dags.columns.source_by_class.reshape(dags.num_worlds, len(info.classes)).copy(),
         classes=class_sizes(info) if classes is None else classes,
     )
-
-
-def _pointer(sizes: NDArray[np.int64]) -> Ints:
-    ptr = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=ptr[1:])
-    return ptr

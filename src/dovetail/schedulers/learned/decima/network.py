@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,31 +16,51 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from dovetail.core.dag import Ints
+from dovetail.schedulers.learned.decima.forward import Choices
 from dovetail.schedulers.learned.decima.inputs import DecimaInput
-from dovetail.schedulers.learned.decima.shape import LEAK, DecimaShape
+from dovetail.schedulers.learned.decima.shape import CLASS_FEATURES, COUNT_SCALE, LEAK, LOG_SCALE, DecimaShape
 
-EXECUTOR_SCALE = 1.0 / 20.0
+
+@dataclass(frozen=True)
+class Chosen:
+    """Decisions in the worlds of one `DecimaInput`: any number in each."""
+
+    world: Ints  # (D,)
+    node: Ints  # (D,) node row
+    executor_class: Ints  # (D,) -1: there is one class only
+    limit: Ints  # (D,)
+
+    @classmethod
+    def taken(cls, choices: Choices) -> Chosen:
+        """One decision in each world that took one."""
+        world = np.flatnonzero(choices.node >= 0)
+        return cls(world, choices.node[world], choices.executor_class[world], choices.limit[world])
 
 
 @dataclass(frozen=True)
 class DecimaBatch:
-    """D decisions, each with its own nodes and jobs, ready for the network."""
+    """W worlds, embedded once each, and D decisions in them, ready for the network."""
 
+    worlds: int
     nodes: Tensor  # (N, F)
     node_job: Tensor  # (N,)
-    job_decision: Tensor  # (J,)
+    job_world: Tensor  # (J,)
     levels: tuple[tuple[Tensor, Tensor], ...]  # edges (parent, child) by the height of the parent, lowest first
     valid: Tensor  # (V,) node rows that may be chosen
-    valid_decision: Tensor  # (V,) decision of each
-    decisions: int
-    # what was chosen
+    valid_world: Tensor  # (V,)
+    # the decisions
+    world: Tensor  # (D,)
     node: Tensor  # (D,) node row
     class_row: Tensor  # (D,) row of the class options, -1: there is one class only
     class_features: Tensor  # (K, 4) the options of all decisions
     class_decision: Tensor  # (K,)
     limit_row: Tensor  # (D,) row of the limit options
-    limit_features: Tensor  # (L, 3)
+    limit_features: Tensor  # (L, 5)
     limit_decision: Tensor  # (L,)
+
+    @property
+    def decisions(self) -> int:
+        return len(self.node)
 
 
 @dataclass(frozen=True)
@@ -50,58 +71,37 @@ class Judgement:
     entropy: Tensor  # (D,) of the three choices together
 
 
-def collate(
-    inputs: Sequence[DecimaInput], nodes: Sequence[Ints], classes: Sequence[Ints], limits: Sequence[Ints]
-) -> DecimaBatch:
-    """The inputs of several steps of many worlds, and what was chosen in each (node -1: no decision there)."""
-    node_at = np.cumsum([0, *(len(one.nodes) for one in inputs)])
-    job_at = np.cumsum([0, *(int(one.job_ptr[-1]) for one in inputs)])
-    node_job = np.concatenate([one.node_job + at for one, at in zip(inputs, job_at, strict=False)])
-    edges = np.concatenate([one.edges + at for one, at in zip(inputs, node_at, strict=False)])
-    node = np.concatenate([np.where(one >= 0, one + at, -1) for one, at in zip(nodes, node_at, strict=False)])
-    taken = node >= 0
-    decision_of_world = np.where(taken, np.cumsum(taken) - 1, -1)
-    world_at = np.cumsum([0, *(one.num_worlds for one in inputs)])
-    node_world = np.concatenate(
-        [
-            np.repeat(np.arange(one.num_worlds), np.diff(one.node_ptr)) + at
-            for one, at in zip(inputs, world_at, strict=False)
-        ]
-    )
-    job_world = np.concatenate(
-        [
-            np.repeat(np.arange(one.num_worlds), np.diff(one.job_ptr)) + at
-            for one, at in zip(inputs, world_at, strict=False)
-        ]
-    )
+def collate(inputs: Sequence[DecimaInput], chosen: Sequence[Chosen]) -> DecimaBatch:
+    """Several inputs and the decisions in each, as one batch."""
+    node_at = _starts([len(one.nodes) for one in inputs])
+    job_at = _starts([int(one.job_ptr[-1]) for one in inputs])
+    world_at = _starts([one.num_worlds for one in inputs])
+    node_job = _joined([one.node_job for one in inputs], job_at)
+    edges = _joined([one.edges for one in inputs], node_at)
+    job_world = _joined([np.repeat(np.arange(one.num_worlds), np.diff(one.job_ptr)) for one in inputs], world_at)
     valid = np.flatnonzero(np.concatenate([one.valid for one in inputs]))
-    node = node[taken]
+    node = _joined([one.node for one in chosen], node_at)
+    world = _joined([one.world for one in chosen], world_at)
     held = np.concatenate([one.held for one in inputs])[node]
     unclaimed = np.concatenate([one.unclaimed for one in inputs])[node]
-    offered = np.concatenate([one.offered for one in inputs])[taken]
-    executor_class = np.concatenate(classes)[taken]
-    limit = np.concatenate(limits)[taken]
+    offered = np.concatenate([one.offered for one in inputs])[world]
+    executor_class = np.concatenate([one.executor_class for one in chosen])
+    limit = np.concatenate([one.limit for one in chosen])
     room, class_row, class_features, class_decision = _class_options(inputs, node, offered, executor_class)
     count = np.minimum(room, unclaimed)
     limit_decision = np.repeat(np.arange(len(node)), count)
     start = np.cumsum(count) - count
     given = np.arange(len(limit_decision)) - start[limit_decision] + 1
-    limit_features = np.stack(
-        [
-            (held[limit_decision] + given) * EXECUTOR_SCALE,
-            given * EXECUTOR_SCALE,
-            given / count[limit_decision],
-        ],
-        axis=1,
-    )
+    limit_features = np.stack(limit_columns(held[limit_decision], given, count[limit_decision]), axis=1)
     return DecimaBatch(
+        worlds=int(world_at[-1]),
         nodes=torch.from_numpy(np.concatenate([one.nodes for one in inputs])),
         node_job=torch.from_numpy(node_job),
-        job_decision=torch.from_numpy(decision_of_world[job_world]),
+        job_world=torch.from_numpy(job_world),
         levels=_by_height(edges, len(node_job)),
         valid=torch.from_numpy(valid),
-        valid_decision=torch.from_numpy(decision_of_world[node_world[valid]]),
-        decisions=len(node),
+        valid_world=torch.from_numpy(job_world[node_job[valid]]),
+        world=torch.from_numpy(world),
         node=torch.from_numpy(node),
         class_row=torch.from_numpy(class_row),
         class_features=torch.from_numpy(class_features),
@@ -112,6 +112,28 @@ def collate(
     )
 
 
+def limit_columns(held: Ints, given: Ints, most: Ints) -> tuple[NDArray[Any], ...]:
+    """The features of limits that give so many executors, of at most so many, to a job that holds so many."""
+    limit = held + given
+    return (
+        limit * COUNT_SCALE,
+        given * COUNT_SCALE,
+        np.log(limit) * LOG_SCALE,
+        np.log(given) * LOG_SCALE,
+        given / most,
+    )
+
+
+def _starts(sizes: Sequence[int]) -> Ints:
+    """Where each part begins once they are joined; at the end, how much they are together."""
+    return np.cumsum([0, *sizes])
+
+
+def _joined(parts: Sequence[Ints], starts: Ints) -> Ints:
+    """Row numbers of several parts as row numbers of the whole."""
+    return np.concatenate([part + start for part, start in zip(parts, starts[:-1], strict=True)])
+
+
 def _class_options(
     inputs: Sequence[DecimaInput], node: Ints, offered: Ints, executor_class: Ints
 ) -> tuple[Ints, Ints, NDArray[np.float32], Ints]:
@@ -119,7 +141,7 @@ def _class_options(
     sizes = inputs[0].classes
     if len(sizes) == 1:
         nothing = np.zeros(0, dtype=np.int64)
-        return offered[:, 0], np.full(len(node), -1), np.zeros((0, 4), dtype=np.float32), nothing
+        return offered[:, 0], np.full(len(node), -1), np.zeros((0, CLASS_FEATURES), dtype=np.float32), nothing
     fits = np.concatenate([one.fits for one in inputs])[node]
     memory = np.concatenate([one.memory for one in inputs])[node]
     decision, kind = np.nonzero(fits & (offered > 0))
@@ -127,7 +149,7 @@ def _class_options(
         [
             sizes[kind, 0],
             sizes[kind, 1],
-            offered[decision, kind] * EXECUTOR_SCALE,
+            offered[decision, kind] * COUNT_SCALE,
             sizes[kind, 1] - memory[decision],
         ],
         axis=1,
@@ -192,20 +214,29 @@ class DecimaNetwork(nn.Module):
         return [layer for layer in self.nets[_key(net)].children() if isinstance(layer, nn.Linear)]
 
     def _through(self, net: str, x: Tensor) -> Tensor:
-        *hidden, last = self._layers(net)
-        for layer in hidden:
-            x = nn.functional.leaky_relu(layer(x), LEAK)
-        out: Tensor = last(x)
-        return out
+        first, *rest = self._layers(net)
+        return self._onward(first(x), rest)
+
+    def _options_through(self, net: str, about: Tensor, decision: Tensor, options: Tensor) -> Tensor:
+        """What each option of a decision scores: `about` is shared by all of them, so its part is computed once."""
+        first, *rest = self._layers(net)
+        shared = nn.functional.linear(about, first.weight[:, : about.shape[1]], first.bias)
+        own = nn.functional.linear(options, first.weight[:, about.shape[1] :])
+        return self._onward(shared[decision] + own, rest).squeeze(1)
+
+    def _onward(self, x: Tensor, layers: Sequence[nn.Linear]) -> Tensor:
+        for layer in layers:
+            x = layer(nn.functional.leaky_relu(x, LEAK))
+        return x
 
     def embed(self, batch: DecimaBatch) -> tuple[Tensor, Tensor, Tensor]:
-        """(N, d), (J, d), (D, d): embeddings of nodes, jobs and the system of each decision."""
-        width, jobs = self.shape.embedding, len(batch.job_decision)
+        """(N, d), (J, d), (W, d): embeddings of nodes, jobs and the system of each world."""
+        width, jobs = self.shape.embedding, len(batch.job_world)
         if not self.shape.graph:
             return (
                 batch.nodes.new_zeros(len(batch.nodes), width),
                 batch.nodes.new_zeros(jobs, width),
-                batch.nodes.new_zeros(batch.decisions, width),
+                batch.nodes.new_zeros(batch.worlds, width),
             )
         embedded = self._through("prepare", batch.nodes)
         for parent, child in batch.levels:
@@ -216,43 +247,35 @@ class DecimaNetwork(nn.Module):
         parts = self._through("job_in", torch.cat([batch.nodes, embedded], dim=1))
         by_job = self._through("job_out", parts.new_zeros(jobs, width).index_add(0, batch.node_job, parts))
         parts = self._through("all_in", by_job)
-        by_decision = parts.new_zeros(batch.decisions, width).index_add(0, batch.job_decision, parts)
-        return embedded, by_job, self._through("all_out", by_decision)
+        by_world = parts.new_zeros(batch.worlds, width).index_add(0, batch.job_world, parts)
+        return embedded, by_job, self._through("all_out", by_world)
 
     def forward(self, batch: DecimaBatch) -> Judgement:
-        embedded, by_job, by_decision = self.embed(batch)
+        embedded, by_job, by_world = self.embed(batch)
 
-        def whole(node: Tensor, decision: Tensor) -> Tensor:
-            return torch.cat(
-                [batch.nodes[node], embedded[node], by_job[batch.node_job[node]], by_decision[decision]], dim=1
-            )
+        def whole(node: Tensor, world: Tensor) -> Tensor:
+            return torch.cat([batch.nodes[node], embedded[node], by_job[batch.node_job[node]], by_world[world]], dim=1)
 
-        def chosen() -> Tensor:
-            decision = torch.arange(batch.decisions)
-            if self.shape.limit_sees_stage:
-                return whole(batch.node, decision)
-            return torch.cat([by_job[batch.node_job[batch.node]], by_decision], dim=1)
-
-        scores = self._through("stage", whole(batch.valid, batch.valid_decision)).squeeze(1)
+        scores = self._through("stage", whole(batch.valid, batch.valid_world)).squeeze(1)
         row = torch.zeros(len(batch.nodes), dtype=torch.int64)
         row[batch.valid] = torch.arange(len(batch.valid))
-        log_p, entropy = segment_choice(scores, batch.valid_decision, batch.decisions, row[batch.node])
-        about = chosen()
+        log_p, entropy = segment_choice(scores, batch.valid_world, batch.worlds, row[batch.node])
+        entropy = entropy[batch.world]
+        if self.shape.limit_sees_stage:
+            about = whole(batch.node, batch.world)
+        else:
+            about = torch.cat([by_job[batch.node_job[batch.node]], by_world[batch.world]], dim=1)
         if len(batch.class_features):
-            scores = self._through(
-                "class", torch.cat([about[batch.class_decision], batch.class_features], dim=1)
-            ).squeeze(1)
+            scores = self._options_through("class", about, batch.class_decision, batch.class_features)
             more, uncertain = segment_choice(scores, batch.class_decision, batch.decisions, batch.class_row)
             log_p, entropy = log_p + more, entropy + uncertain
-        scores = self._through("limit", torch.cat([about[batch.limit_decision], batch.limit_features], dim=1)).squeeze(
-            1
-        )
+        scores = self._options_through("limit", about, batch.limit_decision, batch.limit_features)
         more, uncertain = segment_choice(scores, batch.limit_decision, batch.decisions, batch.limit_row)
         return Judgement(log_p + more, entropy + uncertain)
 
 
 def segment_choice(scores: Tensor, segment: Tensor, segments: int, chosen: Tensor) -> tuple[Tensor, Tensor]:
-    """(D,), (D,): log probability of the chosen row and entropy, of the softmax within each segment."""
+    """(D,), (segments,): log probability of the chosen rows; entropy of the softmax within each segment."""
     highest = scores.new_full((segments,), -torch.inf).scatter_reduce(0, segment, scores.detach(), "amax")
     shifted = scores - highest[segment]
     total = shifted.new_zeros(segments).index_add(0, segment, shifted.exp())

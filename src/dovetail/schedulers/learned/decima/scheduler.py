@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dovetail.core.dag import DagDecision, DagInfo, DagView, Floats, Ints, Reason
+from dovetail.core.dag import DagDecision, DagInfo, DagKernel, DagView, Floats, Ints, Reason
 from dovetail.core.errors import DovetailError, UnknownName
 from dovetail.features import feature_set
 from dovetail.features.dag import Features, ManyDagViews
@@ -54,9 +54,13 @@ class Decima:
         self._classes: Features = class_sizes(info)
         self._rng = rng
 
-    def kernel(self) -> None:
-        """It has none: it is compiled as it is."""
-        return None
+    def kernel(self) -> DagKernel | None:
+        """None where it draws, and where its features look at jobs that a kernel is not shown."""
+        if self.params.sample or self._features.needs_all_jobs:
+            return None
+        from dovetail.schedulers.learned.decima.kernel import pack_kernel  # loads numba
+
+        return pack_kernel(self._network, self._features, self._cluster)
 
     def decide(self, view: DagView) -> Sequence[DagDecision]:
         stage, limit, kind = self._choose(view, 1)
@@ -68,10 +72,14 @@ class Decima:
         """(B,), (B,), (B,): stage (-1 where there is nothing to decide), limit and executor class of each world."""
         return self._choose(views, len(views.time_s))
 
-    def _choose(self, view: DagView | ManyDagViews, worlds: int) -> tuple[Ints, Ints, Ints]:
+    @property
+    def _cluster(self) -> DagInfo:
         if self._info is None:
             raise DovetailError("dag/decima: reset() must come before the first decision, it tells the cluster's size")
-        given = decima_input(view, self._info, self._features, classes=self._classes)
+        return self._info
+
+    def _choose(self, view: DagView | ManyDagViews, worlds: int) -> tuple[Ints, Ints, Ints]:
+        given = decima_input(view, self._cluster, self._features, classes=self._classes)
         luck: Floats | None = self._rng.random((worlds, 3)) if self.params.sample else None
         chosen = choose(self._network, given, luck)
         taken = chosen.node >= 0

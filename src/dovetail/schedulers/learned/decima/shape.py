@@ -14,8 +14,10 @@ from dovetail.core.errors import ConfigError, UnknownName
 from dovetail.features import feature_set
 
 LEAK = 0.2  # slope of the leaky rectifier below 0
-LIMIT_FEATURES = 3  # of a limit: itself, what it gives, and what share that is of what could be given
+LIMIT_FEATURES = 5  # of a limit: itself, what it gives, their logarithms, and the share of what could be given
 CLASS_FEATURES = 4  # of an executor class: CPU, memory, how many are on offer, memory a task would leave unused
+COUNT_SCALE = 1.0 / 20.0  # of executors, where they are an input
+LOG_SCALE = 1.0 / 3.0  # of their logarithms
 NETS = ("prepare", "message", "gather", "job_in", "job_out", "all_in", "all_out", "stage", "limit", "class")
 
 
@@ -28,7 +30,7 @@ class DecimaShape:
     stages, and with it the embedding of jobs and of the whole system.
     """
 
-    features: str = "informed-1"
+    features: str = "informed-2"
     embedding: int = 16
     hidden: tuple[int, ...] = (32, 16)
     head: tuple[int, ...] = (32, 16)

@@ -1,0 +1,131 @@
+"""What the network sees of a world, gathered from its view, compiled.  `inputs` is the door to it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from dovetail.features.dag_measure import BY_JOB, IN_ALL, MEASURES, measure_stage, survey, world_view
+from dovetail.schedulers.learned.decima.jit import OPTIONS
+
+
+class Rows(NamedTuple):
+    """Room for nodes and edges; the fields are those of `DecimaInput`."""
+
+    nodes: Any  # (N, F)
+    node_job: Any
+    stage: Any
+    valid: Any
+    held: Any
+    unclaimed: Any
+    memory: Any
+    fits: Any  # (N, C)
+    edges: Any  # (E, 2)
+
+
+@njit(**OPTIONS)
+def room_for(stages, edges, features, classes):
+    return Rows(
+        np.empty((stages, features), dtype=np.float32),
+        np.empty(stages, dtype=np.int64),
+        np.empty(stages, dtype=np.int64),
+        np.empty(stages, dtype=np.bool_),
+        np.empty(stages, dtype=np.int64),
+        np.empty(stages, dtype=np.int64),
+        np.empty(stages, dtype=np.float64),
+        np.empty((stages, classes), dtype=np.bool_),
+        np.empty((edges, 2), dtype=np.int64),
+    )
+
+
+@njit(**OPTIONS)
+def gather_world(view, executors, levels, profiles, cpu, memory, picked, scale, low, high, at, job_at, edge_at, rows):
+    """One world's nodes, jobs and edges from these rows on; returns where the next world's may begin."""
+    by_job = np.empty((BY_JOB, view.job_id.shape[0]), dtype=np.float64)
+    in_all = np.empty(IN_ALL, dtype=np.float64)
+    numbers = np.empty(MEASURES, dtype=np.float64)
+    new_row = np.empty(view.stage_id.shape[0], dtype=np.int64)
+    survey(view, levels, profiles, by_job, in_all)
+    new_job = np.empty(view.job_id.shape[0], dtype=np.int64)
+    for j in range(view.job_id.shape[0]):
+        new_job[j] = job_at
+        if view.job_unclaimed[j] > 0:
+            job_at += 1
+    for s in range(view.stage_id.shape[0]):
+        j = view.stage_job[s]
+        if view.stage_left[s] <= 0 or view.job_unclaimed[j] <= 0:
+            new_row[s] = -1
+            continue
+        new_row[s] = at
+        measure_stage(view, executors, levels, profiles, by_job, in_all, s, numbers)
+        for f in range(picked.shape[0]):
+            rows.nodes[at, f] = min(max(numbers[picked[f]] / scale[f], low[f]), high[f])
+        rows.node_job[at] = new_job[j]
+        rows.stage[at] = s
+        rows.valid[at] = view.stage_valid[s]
+        rows.held[at] = view.job_executors[j]
+        rows.unclaimed[at] = view.stage_unclaimed[s]
+        rows.memory[at] = view.stage_memory[s]
+        for c in range(cpu.shape[0]):
+            rows.fits[at, c] = view.stage_cpu[s] <= cpu[c] and view.stage_memory[s] <= memory[c]
+        at += 1
+    for e in range(view.edge_parent.shape[0]):
+        parent = new_row[view.edge_parent[e]]
+        if parent >= 0:
+            rows.edges[edge_at, 0] = parent
+            rows.edges[edge_at, 1] = new_row[view.edge_child[e]]
+            edge_at += 1
+    return at, job_at, edge_at
+
+
+@njit(**OPTIONS)
+def gather_worlds(
+    columns,
+    time_s,
+    source_job,
+    source_stage,
+    source_executors,
+    job_ptr,
+    stage_ptr,
+    edge_ptr,
+    executors,
+    levels,
+    profiles,
+    cpu,
+    memory,
+    picked,
+    scale,
+    low,
+    high,
+    starts,
+):
+    """All worlds, one after the other; where the nodes, jobs and edges of each begin goes to `starts` (3, B + 1)."""
+    rows = room_for(stage_ptr[-1], edge_ptr[-1], picked.shape[0], cpu.shape[0])
+    at = job_at = edge_at = 0
+    for w in range(time_s.shape[0]):
+        if stage_ptr[w] < stage_ptr[w + 1]:
+            view = world_view(
+                columns, time_s, source_job, source_stage, source_executors, job_ptr, stage_ptr, edge_ptr, w
+            )
+            at, job_at, edge_at = gather_world(
+                view,
+                executors,
+                levels,
+                profiles,
+                cpu,
+                memory,
+                picked,
+                scale,
+                low,
+                high,
+                at,
+                job_at,
+                edge_at,
+                rows,
+            )
+        starts[0, w + 1] = at
+        starts[1, w + 1] = job_at
+        starts[2, w + 1] = edge_at
+    return rows

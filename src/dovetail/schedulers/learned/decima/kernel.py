@@ -1,0 +1,94 @@
+"""The whole scheduler as one kernel: the view gathered, the network computed, the likeliest decision taken.
+
+So whole episodes run compiled, and a trained network can complete the copies of a world that look-ahead tries
+decisions in.  Everything it needs to know travels in the two arrays of a `DagKernel`; `pack_kernel` puts it there.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+
+from dovetail.core.dag import DagInfo, DagKernel, DagView, Floats, Ints, Reason
+from dovetail.features import FeatureSet
+from dovetail.features.dag import KnownDurations
+from dovetail.schedulers.learned.decima.compiled import choose_one, workbench
+from dovetail.schedulers.learned.decima.forward import PackedNetwork
+from dovetail.schedulers.learned.decima.gather import gather_world, room_for
+from dovetail.schedulers.learned.decima.inputs import class_sizes
+
+LEARNED = int(Reason.LEARNED)
+# `state` begins with these; then where each block of floats begins in `params`, where each block of integers begins
+# in `state` itself, and those integers
+EXECUTORS, CLASSES, EMBEDDING, GRAPH, LIMIT_SEES_STAGE, FLOATS = range(6)
+LEVELS, PROFILES, CPU, MEMORY, SIZES, SCALE, LOW, HIGH, WEIGHTS = range(FLOATS, FLOATS + 9)
+LAYERS, FIRST, PICKED, END = range(WEIGHTS + 1, WEIGHTS + 5)
+
+
+def pack_kernel(network: PackedNetwork, features: FeatureSet, info: DagInfo) -> DagKernel:
+    picked, scale, low, high = features.selection
+    cpu = np.array([kind.cpu for kind in info.classes])
+    memory = np.array([kind.memory for kind in info.classes])
+    weights = np.append(network.weights, np.zeros(len(network.weights) % 2, dtype=np.float32)).view(np.float64)
+    sizes = class_sizes(info).ravel().astype(np.float64)
+    floats = [*KnownDurations.of(info.profiles), cpu, memory, sizes, scale, low, high, weights]
+    ints = [network.layers.ravel(), network.first, picked]
+    starts = list(accumulate([len(block) for block in floats[:-1]], initial=0))
+    int_starts = list(accumulate([len(block) for block in ints], initial=END + 1))
+    fixed = [info.num_executors, len(cpu), network.embedding, network.graph, network.limit_sees_stage]
+    state = np.concatenate([np.array([*fixed, *starts, *int_starts]), *ints]).astype(np.int64)
+    return DagKernel(decide, np.concatenate(floats), state, allocates=True)
+
+
+def decide(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
+    classes = state[CLASSES]
+    levels = params[state[LEVELS] : state[PROFILES]]
+    profiles = params[state[PROFILES] : state[CPU]]
+    cpu = params[state[CPU] : state[MEMORY]]
+    memory = params[state[MEMORY] : state[SIZES]]
+    sizes = params[state[SIZES] : state[SCALE]].astype(np.float32).reshape((classes, 2))
+    scale = params[state[SCALE] : state[LOW]]
+    low = params[state[LOW] : state[HIGH]]
+    high = params[state[HIGH] : state[WEIGHTS]]
+    layers = state[state[LAYERS] : state[FIRST]]
+    picked = state[state[PICKED] : state[END]]
+    network = PackedNetwork(
+        params[state[WEIGHTS] :].view(np.float32),
+        layers.reshape((layers.shape[0] // 3, 3)),
+        state[state[FIRST] : state[PICKED]],
+        state[EMBEDDING],
+        state[GRAPH] != 0,
+        state[LIMIT_SEES_STAGE] != 0,
+    )
+    rows = room_for(view.stage_id.shape[0], view.edge_parent.shape[0], picked.shape[0], classes)
+    nodes, jobs, edges = gather_world(
+        view, state[EXECUTORS], levels, profiles, cpu, memory, picked, scale, low, high, 0, 0, 0, rows
+    )
+    if nodes == 0:
+        return 0
+    bench = workbench(network, max(nodes, jobs, view.source_executors))
+    luck = np.full(3, -1.0)
+    chosen = np.full(3, -1, dtype=np.int64)
+    choose_one(
+        network,
+        rows,
+        0,
+        nodes,
+        0,
+        jobs,
+        0,
+        edges,
+        view.source_by_class,
+        sizes,
+        luck,
+        chosen,
+        bench,
+    )
+    if chosen[0] < 0:
+        return 0
+    out[0] = rows.stage[chosen[0]]
+    out[1] = chosen[2]
+    out[2] = chosen[1]
+    out[3] = LEARNED
+    return 1
