@@ -19,7 +19,7 @@ from dovetail.sim.dag import DagOptions
 from dovetail.training.dag_run import MakeDagWorker
 from dovetail.training.dag_search import SearchPlan
 from dovetail.training.dag_trainer import Trainer, TrainPlan, TrainState, fresh_state
-from dovetail.training.dag_worker import Setting
+from dovetail.training.dag_worker import Setting, Update
 from dovetail.training.workers import LocalWorker, ProcessWorkers
 from dovetail.workloads.source import DagSource
 from dovetail.workloads.store import write_source
@@ -113,22 +113,22 @@ def test_several_processes_learn_together(toy: Setting) -> None:
         workers.close()
 
 
-class Forgetful:
-    """A worker that is lost in some of its calls, and replaced by a new one."""
+class Mortals:
+    """Workers in this process that are all lost in some of the calls, and replaced by new ones."""
 
-    count = 1
     lost = 0
 
-    def __init__(self, make: MakeDagWorker, lost_in: set[int]) -> None:
-        self._make, self._worker = make, make(0)
+    def __init__(self, make: MakeDagWorker, lost_in: set[int], count: int = 1) -> None:
+        self.count = count
+        self._make, self._workers = make, [make(number) for number in range(count)]
         self._lost_in, self._calls = lost_in, 0
 
     def call(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         self._calls += 1
         if self._calls in self._lost_in:
-            self._worker = self._make(0)
-            return [None]
-        return [getattr(self._worker, method)(*arguments[0])]
+            self._workers = [self._make(number) for number in range(self.count)]
+            return [None] * self.count
+        return [getattr(one, method)(*given) for one, given in zip(self._workers, arguments, strict=True)]
 
     def close(self) -> None:
         pass
@@ -139,7 +139,7 @@ class Forgetful:
 def test_what_was_lost_with_every_worker_counts_for_nothing(toy: Setting, algorithm: str, lost_in: set[int]) -> None:
     plan = replace(PLAN, algorithm=algorithm, iterations=2, teacher="dag/fifo", lessons=1, validate_every=1)
     state = fresh_state(SHAPE, 0)
-    trainer = Trainer(plan, Forgetful(MakeDagWorker(toy, SHAPE), lost_in), state)
+    trainer = Trainer(plan, Mortals(MakeDagWorker(toy, SHAPE), lost_in), state)
     first, *others = trainer.run()
     assert first.figures["decisions"] == 0 and first.figures["nobody_answered"]
     assert all(other.figures["decisions"] > 0 for other in others)
@@ -149,19 +149,22 @@ def test_what_was_lost_with_every_worker_counts_for_nothing(toy: Setting, algori
 def test_a_validation_is_over_all_sequences_or_fails(toy: Setting) -> None:
     make = MakeDagWorker(toy, SHAPE)
     whole = Trainer(PLAN, LocalWorker(make), fresh_state(SHAPE, 0)).validate()
-    assert Trainer(PLAN, Forgetful(make, {1, 2}), fresh_state(SHAPE, 0)).validate() == whole
+    assert Trainer(PLAN, Mortals(make, {1, 2}), fresh_state(SHAPE, 0)).validate() == whole
     with pytest.raises(DovetailError, match="lost 3 times in a row"):
-        Trainer(PLAN, Forgetful(make, {1, 2, 3}), fresh_state(SHAPE, 0)).validate()
+        Trainer(PLAN, Mortals(make, {1, 2, 3}), fresh_state(SHAPE, 0)).validate()
+
+
+@pytest.mark.parametrize("algorithm", ["search", "ppo", "reinforce", "imitation"])
+def test_a_worker_that_has_seen_nothing_moves_nothing(toy: Setting, algorithm: str) -> None:
+    found = MakeDagWorker(toy, SHAPE)(1).gradient(fresh_state(SHAPE, 0).weights, Update(algorithm), part=1, parts=2)
+    assert found.decisions == 0 and not found.gradient.any()
 
 
 @pytest.mark.parametrize("algorithm", ["search", "ppo", "reinforce"])
 def test_more_workers_than_sequences(toy: Setting, algorithm: str) -> None:
     plan = replace(PLAN, algorithm=algorithm, iterations=1, sequences=1, validation=1, teacher="dag/fifo", lessons=1)
-    workers = ProcessWorkers(MakeDagWorker(toy, SHAPE), 2)
-    try:
-        progress = list(Trainer(plan, workers, fresh_state(SHAPE, 0)).run())
-    finally:
-        workers.close()
+    workers = Mortals(MakeDagWorker(toy, SHAPE), lost_in=set(), count=2)
+    progress = list(Trainer(plan, workers, fresh_state(SHAPE, 0)).run())
     assert all(one.figures["decisions"] > 0 for one in progress)
     assert np.isfinite(progress[-1].figures["jct_s"])
 

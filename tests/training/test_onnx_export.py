@@ -16,6 +16,7 @@ from dovetail.features import feature_set  # noqa: E402
 from dovetail.schedulers.learned.decima.checkpoint import Checkpoint, save_checkpoint  # noqa: E402
 from dovetail.schedulers.learned.decima.forward import choose, pack  # noqa: E402
 from dovetail.schedulers.learned.decima.inputs import decima_input  # noqa: E402
+from dovetail.schedulers.learned.decima.network import limit_columns  # noqa: E402
 from dovetail.testing.dag_views import info_for, random_view  # noqa: E402
 from dovetail.training.onnx_export import onnx_inputs  # noqa: E402
 
@@ -35,11 +36,11 @@ def test_the_graph_chooses_what_the_network_chooses(tmp_path: Path, capsys: pyte
         if ours.node[0] < 0:
             continue
         nothing = np.zeros(0, dtype=np.int64)
-        scores, _ = session.run(None, onnx_inputs(given, nothing, np.zeros((0, 3), dtype=np.float32)))
+        scores, _ = session.run(None, onnx_inputs(given, nothing, np.zeros((0, 5), dtype=np.float32)))
         node = int(np.argmax(np.where(given.valid, scores, -np.inf)))
         room = min(int(given.offered[0, 0]), int(given.unclaimed[node]))
         steps = np.arange(1, room + 1)
-        limits = np.stack([(given.held[node] + steps) / 20, steps / 20, steps / room], axis=1).astype(np.float32)
+        limits = np.stack(limit_columns(given.held[node], steps, np.full(room, room)), axis=1).astype(np.float32)
         _, scores = session.run(None, onnx_inputs(given, np.full(room, node), limits))
         assert (node, int(given.held[node] + 1 + np.argmax(scores))) == (int(ours.node[0]), int(ours.limit[0]))
         decided += 1

@@ -145,7 +145,7 @@ def learned(progress: Progress) -> bool:
     return progress.figures["decisions"] > 0
 
 
-def until(done: Callable[[], bool], limit_s: float = 30.0) -> None:
+def until(done: Callable[[], bool], limit_s: float = 60.0) -> None:
     end = time.monotonic() + limit_s
     while not done():
         assert time.monotonic() < end

@@ -15,6 +15,7 @@ from dovetail.cli.dag_options import (
     read_arguments,
 )
 from dovetail.cli.matrix_progress import note, open_run_set, run_visibly, tell_failures
+from dovetail.core.errors import UnknownName
 
 if TYPE_CHECKING:
     from dovetail.evaluation.matrix_cell import OpenSetting
@@ -28,15 +29,21 @@ FIRST_TRAINING_SEED = 1000
 def configure(parser: argparse.ArgumentParser) -> None:
     add_family(parser)
     add_setting(parser)
-    parser.add_argument("--schedulers", metavar="NAME,...", help="such as dag/fair,dag/weighted-fair:alpha=-1 (all)")
+    parser.add_argument(
+        "--schedulers",
+        metavar="NAME,...",
+        help="such as dag/fair,dag/weighted-fair:alpha=-1; heuristics: all of those (all)",
+    )
+    parser.add_argument("--by", metavar="METRIC", help="what is compared, such as makespan_s (avg_jct_s)")
     add_matrix(parser)
     add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     asked = read_arguments(args)
+    yardstick = check_yardstick(args.by)
     opened, results, finished = compare(asked, args)
-    show(opened, results, asked, as_json=args.json, finished=finished)
+    show(opened, results, yardstick, as_json=args.json, finished=finished)
     if args.out is not None:
         note(f"records: {args.out}; `dovetail report {args.out}` draws them")
     if finished:
@@ -48,6 +55,16 @@ def run(args: argparse.Namespace) -> int:
         f"{asked.seeds} seeds; the runs are {kept}"
     )
     return EXIT_INTERRUPTED
+
+
+def check_yardstick(name: str | None) -> str:
+    from dovetail.evaluation.comparison import YARDSTICK
+    from dovetail.evaluation.metrics_dag import METRICS
+
+    lower_is_better = [metric for metric, facts in METRICS.items() if facts.unit == "s"]
+    if name is not None and name not in lower_is_better:
+        raise UnknownName("metric to compare by", name, lower_is_better)
+    return YARDSTICK if name is None else name
 
 
 def compare(
@@ -71,11 +88,11 @@ def compare(
     return opened, results, finished
 
 
-def show(opened: OpenSetting, results: MatrixResults, asked: DagArguments, *, as_json: bool, finished: bool) -> None:
+def show(opened: OpenSetting, results: MatrixResults, yardstick: str, *, as_json: bool, finished: bool) -> None:
     """The result on standard output."""
     from dovetail.cli.comparison_table import print_comparison
 
-    comparison = results.comparison()
+    comparison = results.comparison(yardstick)
     if not as_json:
         print_comparison(comparison)
         return

@@ -15,7 +15,6 @@ from dovetail.evaluation.report.text import bounds, duration, number, signed_pct
 if TYPE_CHECKING:
     from rich.table import Table
 
-YARDSTICK = "avg_jct_s"
 BEST = "best heuristic"
 _GAP = 2  # between columns
 
@@ -38,7 +37,7 @@ def cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     for name in names:
         metric = METRICS[name]
         head.append(f"{metric.title}, {metric.unit}" if metric.unit == "s" else metric.title)
-        if name == YARDSTICK:
+        if name == comparison.yardstick:
             head += ["95 % interval", f"vs {BEST}"]
     return head + ["per decision"] * timed, [_row(comparison, row, names, timed) for row in comparison.rows]
 
@@ -47,7 +46,7 @@ def _row(comparison: Comparison, row: ComparedRow, names: Sequence[str], timed: 
     texts = [row.label]
     for name in names:
         texts.append(number(row.metrics[name].mean, name))
-        if name == YARDSTICK:
+        if name == comparison.yardstick:
             is_best = row.label == comparison.best_heuristic
             texts += [bounds(row.metrics[name], name), BEST if is_best else signed_pct(row.difference_pct)]
     return texts + [duration(row.decision_s)] * timed

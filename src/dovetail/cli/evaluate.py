@@ -12,17 +12,20 @@ from dovetail.cli.dag_options import DagArguments
 from dovetail.cli.matrix_progress import note
 from dovetail.core.config import build
 from dovetail.core.errors import CheckpointError, ConfigError
+from dovetail.core.spec import split_specs
 
 if TYPE_CHECKING:
     from dovetail.evaluation.matrix_results import MatrixResults
     from dovetail.schedulers.learned.decima.checkpoint import Checkpoint
 
 SEEDS = 100
+YARDSTICKS = {"makespan": "makespan_s", "weighted-jct": "weighted_jct_s", "deadline": "late_s"}
+"""By which metric a network is judged, by the objective it was trained for; the average completion time if not here."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", metavar="NAME|PATH", help="a bundled network, or one that `train` made")
-    parser.add_argument("--schedulers", metavar="NAME,...", help="what to compare it with (all)")
+    parser.add_argument("--schedulers", metavar="NAME,...", help="what to compare it with (heuristics)")
     parser.add_argument("--workload", metavar="NAME|DIR", help="another workload than it was trained for")
     parser.add_argument("--jobs", type=int, metavar="N", help="another number of jobs in a sequence")
     parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help=f"job sequences ({SEEDS})")
@@ -42,14 +45,15 @@ def run(args: argparse.Namespace) -> int:
     checkpoint = load_checkpoint(path)
     asked = _arguments(args, checkpoint, path)
     opened, results, finished = compare(asked, args, f"dovetail evaluate {args.checkpoint}")
-    show(opened, results, asked, as_json=args.json, finished=finished)
+    yardstick = YARDSTICKS.get(checkpoint.card.get("objective", ""), "avg_jct_s")
+    show(opened, results, yardstick, as_json=args.json, finished=finished)
     if not finished:
         note("interrupted; the card stays as it was")
         return EXIT_INTERRUPTED
     if results.failures:
         return EXIT_FAILED
     if args.write:
-        held_out = _held_out(asked, results)
+        held_out = _held_out(asked, results, yardstick)
         save_checkpoint(path, replace(checkpoint, card={**checkpoint.card, "held_out": held_out}))
         note(f"written to the card of {path}")
     return 0
@@ -62,20 +66,20 @@ def _arguments(args: argparse.Namespace, checkpoint: Checkpoint, path: Path) -> 
     changes = {name: getattr(args, name) for name in ("workload", "jobs") if getattr(args, name) is not None}
     if args.write and changes:
         raise ConfigError(f"--write keeps the result for what the network was trained for; leave out {list(changes)}")
-    others = ["all"] if args.schedulers is None else args.schedulers.split(",")
+    others = ["heuristics"] if args.schedulers is None else split_specs(args.schedulers)
     ours = f"dag/decima:checkpoint={args.checkpoint}"
     values = {**checkpoint.card["arguments"], **changes, "seeds": args.seeds, "seed": args.seed}
     return build(DagArguments, {**values, "schedulers": [*others, ours]}, f"{path}: arguments")
 
 
-def _held_out(asked: DagArguments, results: MatrixResults) -> dict[str, Any]:
+def _held_out(asked: DagArguments, results: MatrixResults, yardstick: str) -> dict[str, Any]:
     """The table in short."""
-    document = results.comparison().as_json({})
+    document = results.comparison(yardstick).as_json({})
     rows = {_label(row): row for row in document["rows"]}
     return {
         "seeds": [asked.seed_range[0], asked.seed_range[-1]],
         "best_heuristic": document["best_heuristic"],
-        "avg_jct_s": {name: row["metrics"]["avg_jct_s"] for name, row in rows.items()},
+        yardstick: {name: row["metrics"][yardstick] for name, row in rows.items()},
         "vs_best_heuristic_pct": {name: row["vs_best_heuristic_pct"] for name, row in rows.items()},
     }
 

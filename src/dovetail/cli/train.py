@@ -32,7 +32,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     learn.add_argument("--resume", action="store_true", help="go on with the run in --out")
     learn.add_argument("--profile", default="full", metavar="NAME", help="quick: minutes; full: what we publish (full)")
     learn.add_argument("--objective", default="average-jct", metavar="NAME", help="what to keep small (average-jct)")
-    learn.add_argument("--shape", default="informed", metavar="NAME", help="the network: informed or paper (informed)")
+    learn.add_argument(
+        "--shape",
+        default="informed",
+        metavar="NAME",
+        help="the network: informed, paper, no-graph or no-limits (informed)",
+    )
     learn.add_argument("--algorithm", metavar="NAME", help="search, ppo or reinforce (search)")
     learn.add_argument("--iterations", type=int, metavar="N", help="after the lessons of imitation")
     learn.add_argument(
@@ -42,7 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     learn.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any other part of the plan")
     learn.add_argument("--minutes", type=float, metavar="M", help="stop after this time; --resume goes on")
     learn.add_argument("--seed", type=int, default=0, metavar="K", help="of everything that is drawn (0)")
-    learn.add_argument("--workers", type=int, metavar="N", help="that play; 1: repeatable (all processors)")
+    learn.add_argument(
+        "--workers", type=int, metavar="N", help="that play; with the seed they decide a run (all processors)"
+    )
     learn.add_argument(
         "--rollouts", default="processes", metavar="KIND", help="where the workers are: processes or ray (processes)"
     )

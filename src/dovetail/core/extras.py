@@ -13,7 +13,6 @@ EXTRA_OF = {
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "onnxscript": "onnx",
-    "optuna": "search",
     "ray": "ray",
     "gymnasium": "envs",
     "stable_baselines3": "sb3",

@@ -1,6 +1,7 @@
 """From the summary of a run set to the table everybody reads: means, intervals, and the distance to the best.
 
-The yardstick is the heuristic with the lowest mean completion time.  Differences to it are paired: only seeds
+The yardstick is a metric, the average completion time unless another is named; rows are measured against the
+heuristic with the lowest mean of it.  Differences to it are paired: only seeds
 that both schedulers have run are used.
 """
 
@@ -32,17 +33,18 @@ class ComparedRow:
     kind: str  # heuristic, optimise or learned
     seeds: int
     metrics: Mapping[str, Interval]
-    difference: Interval  # to the best heuristic, paired, in seconds of average JCT
+    difference: Interval  # to the best heuristic, paired, in units of the yardstick
     difference_pct: Interval  # the same in percent
     decision_s: float  # mean time per decision, nan if not measured
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The table, lowest average completion time first."""
+    """The table, lowest mean of the yardstick first."""
 
     rows: tuple[ComparedRow, ...]
     best_heuristic: str | None  # its label; None if no heuristic took part
+    yardstick: str = YARDSTICK
 
     def as_json(self, workload: Mapping[str, Any]) -> dict[str, Any]:
         """The document that `compare --json` prints; null stands for what cannot be known."""
@@ -52,18 +54,19 @@ class Comparison:
             "workload": dict(workload),
             "rows": [_row_json(row) for row in self.rows],
             "best_heuristic": self.best_heuristic,
+            "yardstick": self.yardstick,
         }
 
 
-def compare(records: DagRecords) -> Comparison:
+def compare(records: DagRecords, yardstick: str = YARDSTICK) -> Comparison:
     """The table of a record directory."""
     summary = records.summary
-    means = {entry: float(summary.values(entry, YARDSTICK).mean()) for entry in summary.entries}
+    means = {entry: float(summary.values(entry, yardstick).mean()) for entry in summary.entries}
     heuristics = [entry for entry in summary.entries if summary.kind_of(entry) == "heuristic"]
     best = min(heuristics, key=lambda entry: (means[entry], entry), default=None)
     rows = []
     for entry in sorted(summary.entries, key=lambda entry: (means[entry], entry)):
-        ours, theirs = (_NO_VALUES, _NO_VALUES) if best is None else _paired(summary, entry, best)
+        ours, theirs = (_NO_VALUES, _NO_VALUES) if best is None else _paired(summary, entry, best, yardstick)
         rows.append(
             ComparedRow(
                 entry=entry,
@@ -76,17 +79,17 @@ def compare(records: DagRecords) -> Comparison:
                 decision_s=records.timing(entry, "decision_s"),
             )
         )
-    return Comparison(tuple(rows), None if best is None else summary.label(best))
+    return Comparison(tuple(rows), None if best is None else summary.label(best), yardstick)
 
 
 _NO_VALUES = np.zeros(0)
 
 
-def _paired(summary: Summary, ours: Entry, theirs: Entry) -> tuple[Floats, Floats]:
+def _paired(summary: Summary, ours: Entry, theirs: Entry, yardstick: str) -> tuple[Floats, Floats]:
     """The yardstick of both on the seeds they share."""
     a, b = summary.rows(ours), summary.rows(theirs)
     _, at_a, at_b = np.intersect1d(summary.seed[a], summary.seed[b], return_indices=True)
-    values = summary.metrics[YARDSTICK]
+    values = summary.metrics[yardstick]
     return values[a[at_a]], values[b[at_b]]
 
 

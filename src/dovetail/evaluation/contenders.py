@@ -52,8 +52,11 @@ class Chosen:
     notes: tuple[str, ...] = ()
 
 
+GROUPS = ("all", "heuristics")
+
+
 def choose(specs: str | Sequence[str], *, jobs: int, family: str = "dag") -> Chosen:
-    """`all`, or specs (as a list, or as text between commas); `all` may stand among others.
+    """Specs, as a list, or as text between commas; `all` and `heuristics` may stand among them.
 
     A scheduler that takes long for a decision says so with `ALL_UP_TO_JOBS`; `all` leaves it out beyond.
     """
@@ -63,7 +66,7 @@ def choose(specs: str | Sequence[str], *, jobs: int, family: str = "dag") -> Cho
     contenders: dict[Entry, Contender] = {}
     notes: list[str] = []
     for spec in asked:
-        if spec != "all":
+        if spec not in GROUPS:
             one = Contender.of(spec, family)
             if one.entry in contenders and spec not in contenders[one.entry].spec:
                 notes.append(f"{spec} is the same as {contenders[one.entry].spec}, so it runs once")
@@ -71,11 +74,12 @@ def choose(specs: str | Sequence[str], *, jobs: int, family: str = "dag") -> Cho
             continue
         for name in SCHEDULERS.names(family):
             bound = getattr(SCHEDULERS.resolve(name), "ALL_UP_TO_JOBS", None)
-            if bound is not None and jobs > bound:
+            if bound is not None and jobs > bound and spec == "all":
                 notes.append(f"`all` leaves out {name}, which is slow, above {bound} jobs; name it to run it")
                 continue
             one = Contender.of(name, family)
-            contenders.setdefault(one.entry, one)
+            if spec == "all" or one.kind == "heuristic":
+                contenders.setdefault(one.entry, one)
     return Chosen(tuple(contenders.values()), tuple(notes))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.evaluation.comparison import Comparison, compare
+from dovetail.evaluation.comparison import YARDSTICK, Comparison, compare
 from dovetail.evaluation.contenders import Contender
 from dovetail.evaluation.matrix import Matrix, Outcome
 from dovetail.evaluation.matrix_cell import Failure, Row
@@ -88,12 +88,12 @@ class MatrixResults:
         seeds = tuple(seed for seed in self.matrix.seeds if all(self.is_done(one, seed) for one in whole))
         return (whole, seeds) if whole and seeds else ((), ())
 
-    def comparison(self) -> Comparison:
+    def comparison(self, yardstick: str = YARDSTICK) -> Comparison:
         """The table of what is complete, which may be nothing."""
         contenders, seeds = self.complete()
         keys = sorted(RowKey(*one.entry, seed) for one in contenders for seed in seeds)
         if not keys:
-            return Comparison((), None)
+            return Comparison((), None, yardstick)
         rows = [self._rows[key] for key in keys]
         names = list(rows[0].metrics)
         summary = Summary(
@@ -104,7 +104,7 @@ class MatrixResults:
             metrics={name: np.array([row.metrics[name] for row in rows]) for name in names},
         )
         timings = {key: row.timings for key, row in zip(keys, rows, strict=True)}
-        return compare(DagRecords(Path(), {"workload": {}, "options": {}}, summary, timings, ()))
+        return compare(DagRecords(Path(), {"workload": {}, "options": {}}, summary, timings, ()), yardstick)
 
     def failures_json(self) -> list[dict[str, Any]]:
         return [

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ import torch
 
 from dovetail import __version__
 from dovetail.core.errors import ConfigError, DovetailError
+from dovetail.core.extras import require
 from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.contenders import choose
 from dovetail.records.manifest import plain
@@ -152,8 +154,7 @@ class TrainRun:
                 if until():
                     return
         finally:
-            if writer is not None:
-                writer.close()
+            writer.close()
 
     def save_best(self, rival: Rival) -> Path:
         """The best network so far, with its card."""
@@ -179,19 +180,22 @@ class TrainRun:
         line = {"phase": progress.phase, "number": progress.number, **progress.figures}
         with (self.directory / PROGRESS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        if writer is not None:
-            for name, value in progress.figures.items():
-                writer.add_scalar(f"{progress.phase}/{name}", value, progress.number)
+        for name, value in progress.figures.items():
+            writer.add_scalar(f"{progress.phase}/{name}", value, progress.number)
 
     def _write_state(self) -> None:
         partial = self.directory / f"{STATE}.part"
-        torch.save({"job": self.job.facts(), "state": vars(self.state)}, partial)
+        state = {
+            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+            for name, value in vars(self.state).items()
+        }
+        torch.save({"job": self.job.facts(), "state": state}, partial)
         partial.replace(self.directory / STATE)
 
     def _read_state(self, file: Path) -> TrainState:
         try:
-            found = torch.load(file, weights_only=False)  # our own file, written by this code
-        except (OSError, RuntimeError, EOFError, ValueError) as error:
+            found = torch.load(file, weights_only=True)
+        except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
             raise DovetailError(f"{file}: cannot be read ({error}); start again in another directory") from error
         ours, theirs = self.job.facts(), found["job"]
         differs = [f"{part}.{key}" for part in ours for key in ours[part] if ours[part][key] != theirs[part].get(key)]
@@ -200,7 +204,10 @@ class TrainRun:
             raise ConfigError(
                 f"{self.directory}: the run there has another {', '.join(differs)}; give the same options"
             )
-        return TrainState(**found["state"])
+        state: dict[str, Any] = {
+            name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in found["state"].items()
+        }
+        return TrainState(**state)
 
 
 def weights_of(checkpoint: Checkpoint, shape: DecimaShape, path: Path) -> Weights:
@@ -213,10 +220,9 @@ def weights_of(checkpoint: Checkpoint, shape: DecimaShape, path: Path) -> Weight
 
 
 def _tensorboard(directory: Path) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        return None
+    require("tensorboard", "the logs of `dovetail train`")
+    from torch.utils.tensorboard import SummaryWriter
+
     return SummaryWriter(str(directory / "tensorboard"))
 
 

@@ -111,6 +111,7 @@ class TrainState:
     optimiser: dict[str, Any] | None = None
     lesson: int = 0
     iteration: int = 0
+    steps: int = 0  # of the optimiser
     rate: float = 0.0  # mean cost per second of simulated time so far
     best: float = math.inf  # mean objective on the validation sequences
     best_weights: Weights | None = None
@@ -156,6 +157,8 @@ class Trainer:
 
     def run(self) -> Iterator[Progress]:
         plan, state = self.plan, self.state
+        if not state.curve and (plan.teacher is None or plan.lessons == 0):
+            yield self._done("start", 0, 0, {"decisions": 0}, last=True)  # what came is the first to beat
         while plan.teacher is not None and state.lesson < plan.lessons:
             figures = self._try(self._lesson, state.lesson)
             state.lesson += 1
@@ -263,7 +266,9 @@ class Trainer:
         self._weights.grad = torch.from_numpy(total.astype(np.float32))
         norm = float(torch.nn.utils.clip_grad_norm_([self._weights], self.plan.max_norm))
         self._optimiser.step()
-        self._average += (1.0 - self.plan.averaging) * (self.weights - self._average)
+        self.state.steps += 1
+        old = min(self.plan.averaging, self.state.steps / (self.state.steps + 9))  # little of the first weights stays
+        self._average += (1.0 - old) * (self.weights - self._average)
         return norm
 
     def _tasks(self, number: int, copies: int, horizon_s: float, stream: str) -> list[Task]:

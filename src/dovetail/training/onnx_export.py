@@ -8,7 +8,7 @@ One decision at a time.  Inputs (N nodes, J jobs, E edges, Q questions):
     parent, child (E,) int64   dependencies between nodes
     height (N,) int64          edges on the longest way down from each node
     asked (Q,) int64           nodes that limits are asked for
-    limits (Q, 3) float32      features of those limits
+    limits (Q, 5) float32      features of those limits, as `limit_columns` makes them
 
 Outputs: `stage_score` (N,), to be compared among the stages that may be chosen, and `limit_score` (Q,), to be
 compared among the limits of one node.  Ask for the stages first (any Q), then for the limits of the best.

@@ -62,7 +62,8 @@ class RayWorkers:
         self._ray, self._connected_here = _connect(address, count)
         self._seat = self._ray.remote(num_cpus=1)(Seat)
         try:
-            wanted = int(self._ray.available_resources().get("CPU", 1)) if count is None else count
+            free = int(self._ray.available_resources().get("CPU", 0))
+            wanted = max(free, 1) if count is None else count
             for number in range(wanted):
                 self._ask_for(number)
             self._let_in(wanted)

@@ -14,10 +14,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from dovetail.core.dag import DagDecision, DagInfo, DagView, LookAhead, Reason
+from dovetail.core.dag import DagDecision, DagInfo, DagView, LookAhead
 from dovetail.core.errors import DovetailError
 from dovetail.schedulers.heuristic.hesrpt import HeSrpt
-from dovetail.schedulers.optimise.rollout import other_decisions
+from dovetail.schedulers.optimise.weigh import CandidateParams, best_of
 
 
 class OracleSearch:
@@ -25,15 +25,10 @@ class OracleSearch:
     CLAIRVOYANT: ClassVar = True  # the world it is run in hands it `DagInfo.oracle`
 
     @dataclass(frozen=True)
-    class Params:
+    class Params(CandidateParams):
         max_candidates: int = field(default=8, metadata={"help": "decisions tried besides the base's"})
         jobs: int = field(default=6, metadata={"help": "jobs with the least work left to take them from"})
-        stages: int = field(default=2, metadata={"help": "stages of each job to try"})
         base: HeSrpt.Params = field(default_factory=HeSrpt.Params)
-
-        def __post_init__(self) -> None:
-            if min(self.max_candidates, self.jobs, self.stages) < 1:
-                raise ValueError("max_candidates, jobs and stages must be at least 1")
 
     def __init__(self, params: Params = Params()) -> None:
         self.params = params
@@ -55,10 +50,7 @@ class OracleSearch:
         proposed = self._base.decide(view)
         if not proposed:
             return proposed
-        params = self.params
-        others = other_decisions(view, proposed[0], params.max_candidates, params.jobs, params.stages)
-        candidates = [proposed[0], *others]
+        candidates = [proposed[0], *self.params.beside(view, proposed[0])]
         if len(candidates) == 1:
             return proposed
-        best = int(np.argmin(self._oracle.costs(view, candidates, self._base_kernel)))
-        return (candidates[best]._replace(reason=Reason.LOOK_AHEAD if best else Reason.LOOK_AHEAD_AGREES),)
+        return (best_of(candidates, self._oracle.costs(view, candidates, self._base_kernel)),)

@@ -23,19 +23,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from dovetail.core.dag import DagDecision, DagInfo, DagKernel, DagView, LookAhead, Reason
+from dovetail.core.dag import DagDecision, DagInfo, DagKernel, DagView, LookAhead
 from dovetail.core.errors import DovetailError
 from dovetail.schedulers.heuristic.fair_spill import FairSpill
+from dovetail.schedulers.optimise.weigh import CandidateParams, best_of
 
 
 class Rollout:
     ALL_UP_TO_JOBS: ClassVar = 20  # it is slow: comparisons of `all` schedulers leave it out beyond
 
     @dataclass(frozen=True)
-    class Params:
-        max_candidates: int = field(default=4, metadata={"help": "decisions tried besides the base's"})
-        jobs: int = field(default=4, metadata={"help": "jobs with the least work left to take them from"})
-        stages: int = field(default=2, metadata={"help": "stages of each job to try"})
+    class Params(CandidateParams):
         horizon_s: float = field(
             default=float("inf"), metadata={"help": "how far each try goes; inf: until all jobs are done"}
         )
@@ -43,8 +41,7 @@ class Rollout:
         base: FairSpill.Params = field(default_factory=FairSpill.Params)
 
         def __post_init__(self) -> None:
-            if min(self.max_candidates, self.jobs, self.stages) < 1:
-                raise ValueError("max_candidates, jobs and stages must be at least 1")
+            super().__post_init__()
             if not self.horizon_s > 0.0:
                 raise ValueError(f"horizon_s is {self.horizon_s}; expected more than 0 seconds")
             if not self.margin_s >= 0.0:
@@ -73,55 +70,8 @@ class Rollout:
         proposed = self._base.decide(view)
         if not proposed or self._several_classes:
             return proposed
-        params = self.params
-        others = other_decisions(view, proposed[0], params.max_candidates, params.jobs, params.stages)
-        candidates = [proposed[0], *others]
+        candidates = [proposed[0], *self.params.beside(view, proposed[0])]
         if len(candidates) == 1:
             return proposed
-        costs = self._look_ahead.costs(view, candidates, self._base_kernel, params.horizon_s)
-        best = int(np.argmin(costs))
-        if costs[best] < costs[0] - params.margin_s:
-            return (candidates[best]._replace(reason=Reason.LOOK_AHEAD),)
-        return (candidates[0]._replace(reason=Reason.LOOK_AHEAD_AGREES),)
-
-
-def other_decisions(view: DagView, base: DagDecision, most: int, jobs: int, stages: int) -> list[DagDecision]:
-    """Up to `most` decisions that hand over executors differently from the base's, the most promising first.
-
-    They are for the foremost `stages` stages of the job the executors are at and of the `jobs` with the least work
-    left, each with all executors on offer, half of them, or one.
-    """
-    offered = int(view.source_executors)
-    held = view.job_executors.tolist()
-    unclaimed = view.stage_unclaimed.tolist()
-    base_job = int(view.stage_job[base.stage])
-    seen = {(base.stage, min(base.limit - held[base_job], offered, unclaimed[base.stage]))}
-    others: list[DagDecision] = []
-    by_rank = _stages_by_rank(view, jobs, stages)
-    for share in (offered, (offered + 1) // 2, 1):
-        for stage, job in by_rank:
-            given = min(share, unclaimed[stage])
-            if (stage, given) not in seen:
-                seen.add((stage, given))
-                others.append(DagDecision(stage, held[job] + given))
-                if len(others) == most:
-                    return others
-    return others
-
-
-def _stages_by_rank(view: DagView, most_jobs: int, most_stages: int) -> list[tuple[int, int]]:
-    """(stage, job): the foremost stage of each job, then the second of each, and so on."""
-    valid = view.stage_valid.nonzero()[0]
-    left = view.job_work_left_s.tolist()
-    by_job: dict[int, list[tuple[bool, float, int]]] = {}
-    for stage, job, ready, path in zip(
-        valid.tolist(),
-        view.stage_job[valid].tolist(),
-        view.stage_ready[valid].tolist(),
-        view.stage_critical_path_s[valid].tolist(),
-        strict=True,
-    ):
-        by_job.setdefault(job, []).append((not ready, -path, stage))
-    jobs = sorted(by_job, key=lambda job: (job != view.source_job, left[job], job))[:most_jobs]
-    ranked = {job: sorted(by_job[job]) for job in jobs}
-    return [(ranked[job][place][2], job) for place in range(most_stages) for job in jobs if place < len(ranked[job])]
+        costs = self._look_ahead.costs(view, candidates, self._base_kernel, self.params.horizon_s)
+        return (best_of(candidates, costs, self.params.margin_s),)

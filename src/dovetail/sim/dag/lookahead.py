@@ -16,9 +16,10 @@ from dovetail.sim.dag.memory import allocate_buffers, allocate_records, allocate
 from dovetail.sim.dag.options import DagOptions
 from dovetail.sim.dag.prepare import class_order, executor_classes, level_choice, plain_settings
 from dovetail.sim.kernels import dag_state as layout
-from dovetail.sim.kernels.dag_compile import compile_kernel, look_ahead_loop
+from dovetail.sim.kernels.dag_compile import compile_kernel, episode_loop
 from dovetail.sim.kernels.dag_entry import addresses
-from dovetail.sim.kernels.dag_state import COUNTS, DagMemory, DagTable, allocate
+from dovetail.sim.kernels.dag_resume import enter_resume
+from dovetail.sim.kernels.dag_state import COUNTS, FINISHED, DagMemory, DagTable, allocate
 
 
 class ViewLookAhead:
@@ -49,7 +50,7 @@ class ViewLookAhead:
         )
         at = addresses(memory)
         function = compile_kernel(kernel)
-        run = look_ahead_loop()
+        run_on = episode_loop()
         out = np.zeros(4, dtype=np.int64)
         counts = np.zeros(COUNTS, dtype=np.int64)
         columns = [np.array(column) for column in (view.stage_left, view.stage_running, view.stage_unclaimed)]
@@ -57,11 +58,7 @@ class ViewLookAhead:
         order = np.lexsort((-view.stage_cpu, -view.stage_memory))
         costs = np.empty(len(candidates))
         for i, candidate in enumerate(candidates):
-            costs[i] = run(
-                function,
-                kernel.params,
-                kernel.state,
-                out,
+            enter_resume(
                 at,
                 self._classes,
                 np.arange(jobs),
@@ -76,12 +73,12 @@ class ViewLookAhead:
                 np.array(view.source_by_class),
                 gift(view, candidate),
                 float(view.time_s + horizon_s),
-                counts,
             )
-            if costs[i] < 0:
+            if run_on(function, kernel.params, kernel.state, out, at, counts) != FINISHED:
                 raise InvalidDecision(
                     f"looking ahead from {candidate}: the kernel stalls, or decides what cannot be done"
                 )
+            costs[i] = memory.one.world["cost_jobs"][0]
         return costs
 
 

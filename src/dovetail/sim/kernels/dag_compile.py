@@ -17,7 +17,6 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from dovetail.core.dag import DagKernel, DagView
 from dovetail.sim.kernels.dag_entry import enter_run
-from dovetail.sim.kernels.dag_resume import cost_to_go
 from dovetail.sim.kernels.jit import OPTIONS
 
 SCALARS = {
@@ -66,35 +65,7 @@ def episode_loop() -> Any:
         return enter_run
     ints = types.int64[::1]
     signature = types.int64(types.FunctionType(kernel_signature()), types.float64[::1], ints, ints, ints, ints)
-    return _entry_point(enter_run.py_func, signature)
-
-
-@cache
-def look_ahead_loop() -> Any:
-    """`cost_to_go` for any kernel."""
-    if numba.config.DISABLE_JIT:
-        return cost_to_go
-    ints, floats = types.int64[::1], types.float64[::1]
-    signature = types.float64(
-        types.FunctionType(kernel_signature()),
-        floats,
-        *[ints] * 5,
-        *[floats] * 3,
-        types.float64,
-        *[ints] * 4,
-        types.int64,
-        types.int64,
-        ints,
-        ints,
-        types.float64,
-        ints,
-    )
-    return _entry_point(cost_to_go.py_func, signature)
-
-
-def _entry_point(function: Callable[..., Any], signature: Any) -> Any:
-    """The compiled function itself: finding it anew for a function among the arguments takes numba 0.7 ms a call."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        dispatcher = njit(signature, **OPTIONS)(function)
-    return dispatcher.overloads[signature.args].entry_point
+        dispatcher = njit(signature, **OPTIONS)(enter_run.py_func)
+    return dispatcher.overloads[signature.args].entry_point  # what calls it would find anew each time, slowly

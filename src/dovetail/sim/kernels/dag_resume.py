@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.sim.kernels.dag_decisions import give, held, run_compiled
+from dovetail.sim.kernels.dag_decisions import give, held
 from dovetail.sim.kernels.dag_entry import opened
 from dovetail.sim.kernels.dag_heap import push_event
 from dovetail.sim.kernels.dag_idle import change, set_free, take_free
@@ -11,11 +11,10 @@ from dovetail.sim.kernels.dag_rounds import open_group_round, open_stage_round
 from dovetail.sim.kernels.dag_state import (
     BUSY,
     EXECUTOR_ARRIVAL,
-    FINISHED,
     MOVING,
     TASK_END,
 )
-from dovetail.sim.kernels.jit import kernel
+from dovetail.sim.kernels.jit import entry, kernel
 
 
 @kernel
@@ -123,12 +122,8 @@ def make_offer(D, source_job, source_stage, by_class):
         open_group_round(D, source_job + 1)
 
 
-@kernel
-def cost_to_go(
-    function,
-    params,
-    memory,
-    out,
+@entry
+def enter_resume(
     at,
     executor_class,
     jobs,
@@ -145,11 +140,8 @@ def cost_to_go(
     by_class,
     candidate,
     horizon_s,
-    counts,
 ):
-    """Job-seconds from now on if `candidate` (stage, executors to give, class) is carried out and the kernel decides
-    everything after; -1 if the kernel fails.
-    """
+    """The world as a view says it is, after `candidate` (stage, executors to give, class) has been carried out."""
     m = opened(at)
     reset(m.one, executor_class, jobs, arrivals, weights, deadlines, 0, 0, horizon_s)
     let_jobs_in(m.one, now)
@@ -159,5 +151,3 @@ def cost_to_go(
     job = m.one.stages[candidate[0]].job
     stage = candidate[0] - m.one.jobs[job].first_stage
     give(m.one, job, stage, held(m.one, job) + candidate[1], candidate[2])
-    status = run_compiled(function, params, memory, out, m.one, m.records, m.buffers, counts)
-    return m.one.world[0].cost_jobs if status == FINISHED else -1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.schedulers.learned.decima.test_forward import random_parameters
 
 from dovetail.core.seeds import SeedTree
 from dovetail.schedulers.learned.decima.checkpoint import Checkpoint
@@ -13,7 +14,6 @@ from dovetail.sim.dag import DagOptions, DagWorld, run
 from dovetail.sim.dag.fork import Fork
 from dovetail.testing.dag_views import ANY_SIZE, FOUR_SIZES, info_for, random_view, without_saturated_jobs
 from dovetail.workloads import Arrivals, open_source
-from tests.schedulers.learned.decima.test_forward import random_parameters
 
 ODD = DecimaShape("informed-2", 5, (7,), (6, 3), graph=False)
 

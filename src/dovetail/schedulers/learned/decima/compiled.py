@@ -297,6 +297,9 @@ def choose_one(
     # the limit
     count = min(room, rows.unclaimed[row])
     held = rows.held[row]
+    if not network.limits:
+        out[2] = held + count
+        return log_p
     for g in range(1, count + 1):
         bench.x[width, g - 1] = (held + g) * SCALE
         bench.x[width + 1, g - 1] = g * SCALE

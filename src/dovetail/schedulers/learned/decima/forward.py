@@ -27,6 +27,7 @@ class PackedNetwork(NamedTuple):
     embedding: int
     graph: bool
     limit_sees_stage: bool
+    limits: bool
 
 
 class Choices(NamedTuple):
@@ -46,7 +47,8 @@ def pack(shape: DecimaShape, parameters: Mapping[str, NDArray[np.float32]]) -> P
         assert value.shape == one.shape, (one, value.shape)
         parts.append(value.ravel())
     layers, first = shape.layer_table()
-    return PackedNetwork(np.concatenate(parts), layers, first, shape.embedding, shape.graph, shape.limit_sees_stage)
+    options = (shape.graph, shape.limit_sees_stage, shape.limits)
+    return PackedNetwork(np.concatenate(parts), layers, first, shape.embedding, *options)
 
 
 def choose(network: PackedNetwork, given: DecimaInput, luck: Floats | None = None) -> Choices:

@@ -21,7 +21,7 @@ from dovetail.schedulers.learned.decima.inputs import class_sizes
 LEARNED = int(Reason.LEARNED)
 # `state` begins with these; then where each block of floats begins in `params`, where each block of integers begins
 # in `state` itself, and those integers
-EXECUTORS, CLASSES, EMBEDDING, GRAPH, LIMIT_SEES_STAGE, FLOATS = range(6)
+EXECUTORS, CLASSES, EMBEDDING, GRAPH, LIMIT_SEES_STAGE, LIMITS, FLOATS = range(7)
 LEVELS, PROFILES, CPU, MEMORY, SIZES, SCALE, LOW, HIGH, WEIGHTS = range(FLOATS, FLOATS + 9)
 LAYERS, FIRST, PICKED, END = range(WEIGHTS + 1, WEIGHTS + 5)
 
@@ -36,7 +36,8 @@ def pack_kernel(network: PackedNetwork, features: FeatureSet, info: DagInfo) -> 
     ints = [network.layers.ravel(), network.first, picked]
     starts = list(accumulate([len(block) for block in floats[:-1]], initial=0))
     int_starts = list(accumulate([len(block) for block in ints], initial=END + 1))
-    fixed = [info.num_executors, len(cpu), network.embedding, network.graph, network.limit_sees_stage]
+    options = [network.graph, network.limit_sees_stage, network.limits]
+    fixed = [info.num_executors, len(cpu), network.embedding, *options]
     state = np.concatenate([np.array([*fixed, *starts, *int_starts]), *ints]).astype(np.int64)
     return DagKernel(decide, np.concatenate(floats), state, allocates=True)
 
@@ -60,6 +61,7 @@ def decide(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
         state[EMBEDDING],
         state[GRAPH] != 0,
         state[LIMIT_SEES_STAGE] != 0,
+        state[LIMITS] != 0,
     )
     rows = room_for(view.stage_id.shape[0], view.edge_parent.shape[0], picked.shape[0], classes)
     nodes, jobs, edges = gather_world(

@@ -269,6 +269,8 @@ class DecimaNetwork(nn.Module):
             scores = self._options_through("class", about, batch.class_decision, batch.class_features)
             more, uncertain = segment_choice(scores, batch.class_decision, batch.decisions, batch.class_row)
             log_p, entropy = log_p + more, entropy + uncertain
+        if not self.shape.limits:
+            return Judgement(log_p, entropy)
         scores = self._options_through("limit", about, batch.limit_decision, batch.limit_features)
         more, uncertain = segment_choice(scores, batch.limit_decision, batch.decisions, batch.limit_row)
         return Judgement(log_p + more, entropy + uncertain)

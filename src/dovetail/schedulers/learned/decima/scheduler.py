@@ -68,6 +68,16 @@ class Decima:
             return ()
         return (DagDecision(int(stage[0]), int(limit[0]), int(kind[0]), Reason.LEARNED),)
 
+    def draw(self, view: DagView, luck: Floats) -> list[DagDecision]:
+        """The likeliest decision, and different ones drawn with `luck` (K, 3)."""
+        given = decima_input(view, self._cluster, self._features, classes=self._classes)
+        found: dict[DagDecision, None] = {}
+        for chosen in (choose(self._network, given), *(choose(self._network, given, one[None]) for one in luck)):
+            if chosen.node[0] >= 0:
+                stage, limit = int(given.stage[chosen.node[0]]), int(chosen.limit[0])
+                found[DagDecision(stage, limit, int(chosen.executor_class[0]), Reason.LEARNED)] = None
+        return list(found)
+
     def decide_batch(self, views: ManyDagViews) -> tuple[Ints, Ints, Ints]:
         """(B,), (B,), (B,): stage (-1 where there is nothing to decide), limit and executor class of each world."""
         return self._choose(views, len(views.time_s))

@@ -27,7 +27,7 @@ class DecimaShape:
 
     hidden: layers of the six nets that embed; head: layers of those that score.  limit_sees_stage: limit and class
     are scored from the chosen stage as well, not from its job alone.  graph=False leaves out every message between
-    stages, and with it the embedding of jobs and of the whole system.
+    stages, and with it the embedding of jobs and of the whole system.  limits=False gives a stage all it can use.
     """
 
     features: str = "informed-2"
@@ -36,6 +36,7 @@ class DecimaShape:
     head: tuple[int, ...] = (32, 16)
     limit_sees_stage: bool = True
     graph: bool = True
+    limits: bool = True
 
     def __post_init__(self) -> None:
         feature_set(self.features)
@@ -98,8 +99,11 @@ class Parameter(NamedTuple):
 SHAPES = {
     "informed": DecimaShape(),
     "paper": DecimaShape("decima-1", 8, (16, 8), (32, 16, 8), limit_sees_stage=False),
+    "no-graph": DecimaShape(graph=False),
+    "no-limits": DecimaShape(limits=False),
 }
-"""informed: ours.  paper: the published nets; its features, widths and depth (the public code's)."""
+"""informed: ours.  paper: the published nets; its features, widths and depth (the public code's).  The others leave
+out a part, to see what it is worth."""
 
 
 def named_shape(name: str) -> DecimaShape:
