@@ -31,8 +31,9 @@ SETTING = Setting("tpch-like", Arrivals("batch"), DagOptions(executors=50))
 
 
 def train(algorithm: str, workers: int, iterations: int) -> dict[str, float]:
-    plan = TrainPlan(algorithm=algorithm, teacher="dag/hesrpt", lessons=1, iterations=iterations + 1, sequences=16)
-    plan = plan if algorithm == "search" else TrainPlan(**{**vars(plan), "sequences": 4})  # of 8 episodes each
+    sequences = 16 if algorithm == "search" else 4  # the policy gradients play eight episodes of each
+    plan = TrainPlan(algorithm=algorithm, lessons=1, iterations=iterations + 1, sequences=sequences)
+    plan = plan.against("dag/hesrpt", 75.0, to_the_end=False)
     started_workers = start_workers(TrainJob(SETTING, SHAPE, plan), workers)
     trainer = Trainer(plan, started_workers, fresh_state(SHAPE, 0))
     trainer.validate = lambda: {"validation_jct_s": 0.0, "validation_cost": 0.0}  # type: ignore[method-assign]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +47,7 @@ PLAN = TrainPlan(
     teacher=None,
     validate_every=12,
     validation=8,
-    search=SearchPlan(share=0.5, share_of_moves=0.5, base="dag/fifo", lot=64),
+    search=SearchPlan(share=0.5, share_of_moves=0.5, base="dag/fifo", span_s=math.inf, lot=64),
 )
 
 

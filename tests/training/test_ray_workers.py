@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
 import time
@@ -85,7 +86,7 @@ def test_actors_answer_as_workers_here_do(cluster: Cluster) -> None:
         ("gradient", [(WEIGHTS, Update("imitation"), 0, 1)] * 2),
         ("collect", [(WEIGHTS, task, Credit()) for task in tasks]),
         ("gradient", [(WEIGHTS, Update("ppo"), 0, 2)] * 2),
-        ("search", [(WEIGHTS, task, SearchPlan(share=0.5, base="dag/fifo")) for task in tasks]),
+        ("search", [(WEIGHTS, task, SearchPlan(share=0.5, base="dag/fifo", span_s=math.inf)) for task in tasks]),
         ("gradient", [(WEIGHTS, Update("search"), 0, 1)] * 2),
         ("evaluate", [(WEIGHTS, task.seeds, task.jobs) for task in tasks]),
     ]

@@ -14,7 +14,7 @@ import pickle
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,6 @@ from dovetail.schedulers.learned.decima.network import DecimaNetwork
 from dovetail.schedulers.learned.decima.shape import DecimaShape
 from dovetail.sim.dag import DagWorld, run
 from dovetail.training.dag_trainer import (
-    BEST,
     FIRST_VALIDATION_SEED,
     Progress,
     Trainer,
@@ -139,8 +138,9 @@ class TrainRun:
 
     def go_on(self, workers: Workers, rival: Rival, until: Callable[[], bool]) -> Iterator[Progress]:
         """Train until the plan is done or `until` says so; everything is on disk when a `Progress` comes out."""
-        plan = self.job.plan
-        trainer = Trainer(replace(plan, teacher=rival.name) if plan.teacher == BEST else plan, workers, self.state)
+        objective = self.job.setting.objective
+        plan = self.job.plan.against(rival.name, rival.jct_s, to_the_end=objective.time > 0.0)
+        trainer = Trainer(plan, workers, self.state)
         writer = _tensorboard(self.directory)
         best = self.state.best
         try:

@@ -7,7 +7,6 @@ what is best on average.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +43,7 @@ class SearchPlan:
     drawn: int = 4  # decisions drawn from the policy
     random: int = 1  # drawn from all there are
     base: str = "teacher"  # completes the copies, and proposes a decision: the plan's teacher, the policy, or a name
-    span_s: float = math.inf  # the copies go on for this long; by default to the end of the episode
+    span_s: float = 0.0  # the copies go on for this long; inf: to the end; 0: as `TrainPlan.against` says
     lucks: int = 1  # futures that are averaged; the first is the episode's own
     memory: int = 8000  # states that a worker keeps from iteration to iteration
     lot: int = 160  # states drawn from them for one step of the optimiser
@@ -56,8 +55,8 @@ class SearchPlan:
             raise ConfigError("search.share and search.share_of_moves are both 0: nothing would be searched")
         if min(self.drawn, self.lucks, self.memory, self.lot) < 1 or self.random < 0:
             raise ConfigError("search.drawn, lucks, memory and lot must be 1 or more, search.random 0 or more")
-        if not self.span_s > 0.0:
-            raise ConfigError(f"search.span_s is {self.span_s}; expected more than 0 seconds")
+        if not self.span_s >= 0.0:
+            raise ConfigError(f"search.span_s is {self.span_s}; expected 0 or more seconds, or inf")
 
 
 @dataclass(frozen=True)
@@ -88,6 +87,7 @@ def search_episodes(
     rng: np.random.Generator,
 ) -> tuple[list[Searched], int, list[Any]]:
     """Play the episodes with the policy, and search at some of its states.  Also: decisions taken, and results."""
+    assert plan.span_s > 0.0 and plan.base != TEACHER, "`TrainPlan.against` comes first"
     worlds = len(episodes)
     waiting = dict(enumerate(episodes))
     batch = DagBatch(catalogue, options, lambda w: waiting.pop(w, None), worlds)

@@ -94,12 +94,16 @@ class TrainPlan:
             return start + (end - start) * share
         return float(start * (end / start) ** share)
 
-    def search_with(self) -> SearchPlan:
-        """The plan of search, with the teacher by name."""
-        if self.search.base != TEACHER:
-            return self.search
-        assert self.teacher is not None
-        return replace(self.search, base=self.teacher)
+    def against(self, best_heuristic: str, jct_s: float, *, to_the_end: bool) -> TrainPlan:
+        """The plan with everything in it that depends on the best heuristic and its mean completion time.
+
+        What search tries goes on for two completion times: later the two futures differ by chance more than by the
+        decision.  An objective that is known at the end alone is followed to the end.
+        """
+        teacher = best_heuristic if self.teacher == BEST else self.teacher
+        span_s = self.search.span_s or (math.inf if to_the_end else 2.0 * jct_s)
+        base = teacher if self.search.base == TEACHER and teacher is not None else self.search.base
+        return replace(self, teacher=teacher, search=replace(self.search, base=base, span_s=span_s))
 
 
 @dataclass
@@ -216,7 +220,7 @@ class Trainer:
         started = time.perf_counter()
         if plan.algorithm == "search":
             tasks = self._tasks(number, 1, max(horizon_s, 1.0), stream="iterations")
-            seen = self._call("search", [(self.weights, task, plan.search_with()) for task in tasks])
+            seen = self._call("search", [(self.weights, task, plan.search) for task in tasks])
         else:
             tasks = self._tasks(number, plan.copies, max(horizon_s, 1.0), stream="iterations")
             credit = Credit(plan.baseline, state.rate if plan.differential else 0.0, plan.patience_s)

@@ -42,7 +42,7 @@ class Fork:
         """(decisions, 5) what every objective has paid at the end after each (job, stage in it, limit, class).
 
         `one` waits for a decision and stays as it is.  `luck` gives the tasks still to start other durations.  The
-        end is that of the episode, or `span_s` from now.
+        end is that of the episode, or `span_s` from now; what the jobs that are there then would cost is estimated.
         """
         memory = self._room_for(one)
         function, run_on = compile_kernel(kernel), episode_loop()
@@ -62,6 +62,8 @@ class Fork:
                     f"stage {stage} of job {job}, limit {limit}: cannot be tried in a copy of the world"
                 )
             found[i] = [world[f"cost_{name}"] for name in COSTS]
+            if span_s != float("inf"):
+                found[i] += _still_to_pay(memory.one)
         return found
 
     def _room_for(self, one: DagOne) -> DagMemory:
@@ -74,6 +76,26 @@ class Fork:
             self._of = one
             self._at = addresses(self._memory)
         return self._memory
+
+
+def _still_to_pay(one: DagOne) -> Floats:
+    """(5,) an estimate for the jobs in the system, if they shared the cluster equally and nobody else came.
+
+    Then job i takes the sum over all jobs k of min(work i, work k), divided by the executors.  Lateness counts as 0.
+    """
+    jobs = int(one.world["next_arrival"][0])
+    mean_s = one.rows["mean_s"][one.stages["row"]]
+    work_s = np.bincount(one.stages["job"], one.stages["left"] * mean_s, minlength=len(one.jobs))[:jobs]
+    there = work_s > 0.0
+    work_s, weight = work_s[there], one.jobs["weight"][:jobs][there]
+    takes_s = np.minimum(work_s[:, None], work_s).sum(axis=1) / len(one.executors)
+    known = {
+        "time": takes_s.max(initial=0.0),
+        "jobs": takes_s.sum(),
+        "weight": takes_s @ weight,
+        "executors": work_s.sum(),
+    }
+    return np.array([known.get(name, 0.0) for name in COSTS])
 
 
 class Oracle:
