@@ -14,30 +14,29 @@ torch = pytest.importorskip("torch", reason="torch is not installed: pip install
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_torch_module.py"
 
 
-@pytest.fixture
-def example(monkeypatch) -> ModuleType:
-    """The example with fewer jobs and executors, so that it learns in seconds."""
+@pytest.fixture(scope="module")
+def example() -> ModuleType:
     spec = importlib.util.spec_from_file_location("own_torch_module_example", EXAMPLE)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "JOBS", 3)
-    monkeypatch.setattr(module, "EXECUTORS", 4)
     torch.set_num_threads(1)
-    torch.manual_seed(0)
     return module
 
 
-def test_a_short_training_improves_it(example, capsys):
+def test_it_learns_that_the_shortest_job_comes_first(example, monkeypatch, capsys):
+    """Jobs of one task each on one executor: the optimum is known."""
+    monkeypatch.setattr(example, "WORKLOAD", "chains:length=[1,1],tasks.tasks=[1,1],tasks.task_s=[1,60]")
+    monkeypatch.setattr(example, "EXECUTORS", 1)
+    torch.manual_seed(0)
     scorer = example.Scorer()
     mine = example.MyScheduler(scorer)
-    seeds = range(20)
-    before_s = example.score(mine, seeds)
-    example.train(scorer, 40)
-    after_s = example.score(mine, seeds)
-    assert "iteration   40" in capsys.readouterr().out
-    assert after_s < 0.9 * before_s
-    assert after_s < example.score(example.SCHEDULERS.create("dag/fifo"), seeds)
+    optimum_s = example.score(example.SCHEDULERS.create("dag/sjf-cp"))
+    before_s = example.score(mine)
+    example.train(scorer, 100)
+    assert "iteration  100" in capsys.readouterr().out
+    assert before_s > 1.1 * optimum_s
+    assert example.score(mine) < 1.02 * optimum_s
 
 
 def test_the_scheduler_decides_as_the_module_does_in_the_environment(example):

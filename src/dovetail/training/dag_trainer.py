@@ -29,6 +29,7 @@ from dovetail.training.workers import Workers
 ALGORITHMS = ("search", "ppo", "reinforce")
 FIRST_VALIDATION_SEED = 2000
 FIRST_TRAINING_SEED = 100_000  # below 1,000: for judging; from there on: for tuning and validation
+LESSON_RATE = 2e-3, 2e-4  # learning rate of imitation, at the start and at the end
 BEST = "best"  # teacher: the heuristic that is best on the validation sequences
 VALIDATION_TRIES = 3  # a lost worker's sequences are given to the others, so that all validations can be compared
 
@@ -45,7 +46,7 @@ class TrainPlan:
     horizon_s: tuple[float, float] = (math.inf, math.inf)  # mean length of an episode, drawn without memory
     passes: int = 1  # over what was collected, each in `parts` steps of the optimiser
     parts: int = 16
-    learning_rate: tuple[float, float] = (6e-4, 3e-5)
+    learning_rate: tuple[float, float] = (3e-4, 3e-5)
     entropy: tuple[float, float] = (0.0, 0.0)
     clip: float = 0.2
     max_norm: float = 1.0  # of a gradient
@@ -56,6 +57,7 @@ class TrainPlan:
     search: SearchPlan = field(default_factory=SearchPlan)  # for the algorithm of that name
     teacher: str | None = BEST  # what is imitated first, and completes what search tries
     lessons: int = 12  # rounds of imitation, with fresh episodes each
+    lesson_passes: int = 8  # over each of them
     validate_every: int = 10
     validation: int = 48  # sequences
     stop_after: int = 0  # validations without a better one; 0 = never
@@ -66,7 +68,7 @@ class TrainPlan:
             raise ConfigError(f"algorithm is {self.algorithm!r}; expected {' or '.join(ALGORITHMS)}")
         if self.baseline not in BASELINES:
             raise ConfigError(f"baseline is {self.baseline!r}; expected {', '.join(BASELINES)}")
-        for name in ("sequences", "jobs", "passes", "parts", "validate_every", "validation"):
+        for name in ("sequences", "jobs", "passes", "lesson_passes", "parts", "validate_every", "validation"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected at least 1")
         if self.copies < 2 and self.baseline == "input" and self.algorithm != "search":
@@ -207,8 +209,9 @@ class Trainer:
     def _lesson(self, number: int) -> dict[str, float]:
         tasks = self._tasks(number, copies=1, horizon_s=math.inf, stream="lessons")
         seen = self._call("watch", [(self.plan.teacher, task) for task in tasks])
-        self._set_rate(self.plan.learning_rate[0] * 2)
-        figures = self._learn(Update("imitation"), passes=2)
+        share = number / max(self.plan.lessons - 1, 1)
+        self._set_rate(LESSON_RATE[0] * (LESSON_RATE[1] / LESSON_RATE[0]) ** share)
+        figures = self._learn(Update("imitation"), passes=self.plan.lesson_passes)
         return {**figures, "decisions": _sum(seen, "decisions")}
 
     def _iteration(self, number: int) -> dict[str, float]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dovetail.core.dag import DagDecision, DagKernel, DagView, Floats
 from dovetail.core.errors import InvalidDecision
+from dovetail.sim.dag.left_over import still_to_pay
 from dovetail.sim.dag.memory import allocate_buffers, allocate_records, allocate_world
 from dovetail.sim.dag.objective import COSTS
 from dovetail.sim.kernels.dag_compile import compile_kernel, episode_loop
@@ -63,7 +64,7 @@ class Fork:
                 )
             found[i] = [world[f"cost_{name}"] for name in COSTS]
             if span_s != float("inf"):
-                found[i] += _still_to_pay(memory.one)
+                found[i] += still_to_pay(memory.one)
         return found
 
     def _room_for(self, one: DagOne) -> DagMemory:
@@ -76,26 +77,6 @@ class Fork:
             self._of = one
             self._at = addresses(self._memory)
         return self._memory
-
-
-def _still_to_pay(one: DagOne) -> Floats:
-    """(5,) an estimate for the jobs in the system, if they shared the cluster equally and nobody else came.
-
-    Then job i takes the sum over all jobs k of min(work i, work k), divided by the executors.  Lateness counts as 0.
-    """
-    jobs = int(one.world["next_arrival"][0])
-    mean_s = one.rows["mean_s"][one.stages["row"]]
-    work_s = np.bincount(one.stages["job"], one.stages["left"] * mean_s, minlength=len(one.jobs))[:jobs]
-    there = work_s > 0.0
-    work_s, weight = work_s[there], one.jobs["weight"][:jobs][there]
-    takes_s = np.minimum(work_s[:, None], work_s).sum(axis=1) / len(one.executors)
-    known = {
-        "time": takes_s.max(initial=0.0),
-        "jobs": takes_s.sum(),
-        "weight": takes_s @ weight,
-        "executors": work_s.sum(),
-    }
-    return np.array([known.get(name, 0.0) for name in COSTS])
 
 
 class Oracle:

@@ -12,7 +12,9 @@ import numpy as np
 
 from dovetail.core.dag import DagDecision, DagKernel, DagView, DurationProfiles, Floats, Ints
 from dovetail.core.errors import InvalidDecision
+from dovetail.sim.dag.left_over import still_to_pay
 from dovetail.sim.dag.memory import allocate_buffers, allocate_records, allocate_world
+from dovetail.sim.dag.objective import COSTS
 from dovetail.sim.dag.options import DagOptions
 from dovetail.sim.dag.prepare import class_order, executor_classes, level_choice, plain_settings
 from dovetail.sim.kernels import dag_state as layout
@@ -20,6 +22,8 @@ from dovetail.sim.kernels.dag_compile import compile_kernel, episode_loop
 from dovetail.sim.kernels.dag_entry import addresses
 from dovetail.sim.kernels.dag_resume import enter_resume
 from dovetail.sim.kernels.dag_state import COUNTS, FINISHED, DagMemory, DagTable, allocate
+
+JOBS = COSTS.index("jobs")
 
 
 class ViewLookAhead:
@@ -37,8 +41,9 @@ class ViewLookAhead:
         kernel: DagKernel,
         horizon_s: float = float("inf"),
     ) -> Floats:
-        """Job-seconds from now to the horizon after each candidate, if the kernel decides everything else.
+        """Job-seconds from now to the end after each candidate, if the kernel decides everything else.
 
+        Runs are cut short at the horizon; what the jobs that are there then would take is estimated.
         `InvalidDecision` if a candidate cannot be carried out, or the kernel goes wrong.
         """
         jobs, stages, edges = len(view.job_id), len(view.stage_id), len(view.edge_parent)
@@ -79,6 +84,8 @@ class ViewLookAhead:
                     f"looking ahead from {candidate}: the kernel stalls, or decides what cannot be done"
                 )
             costs[i] = memory.one.world["cost_jobs"][0]
+            if horizon_s != float("inf"):
+                costs[i] += still_to_pay(memory.one)[JOBS]
         return costs
 
 
