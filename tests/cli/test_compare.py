@@ -66,6 +66,16 @@ def test_json(capsys: Captured) -> None:
         assert {"p50_jct_s", "p95_jct_s", "makespan_s", "utilisation", "slowdown", "fairness"} <= {*row["metrics"]}
 
 
+def test_by_another_metric(capsys: Captured) -> None:
+    document, _ = compared(capsys, "--by", "makespan_s")
+    assert document["yardstick"] == "makespan_s"
+    means = [row["metrics"]["makespan_s"]["mean"] for row in document["rows"]]
+    assert means == sorted(means) and document["rows"][0]["vs_best_heuristic_pct"] == 0.0
+    assert main([*SMALL, "--by", "makespan_s"]) == 0
+    titles = [title.strip() for title in capsys.readouterr().out.splitlines()[0].split("  ") if title.strip()]
+    assert titles[titles.index("makespan, s") + 1 :][:2] == ["95 % interval", "vs best heuristic"]
+
+
 def test_plain_table_in_a_pipe(capsys: Captured) -> None:
     assert main(SMALL) == 0
     head, *rows = capsys.readouterr().out.splitlines()
@@ -305,6 +315,7 @@ def test_notes_go_to_standard_error(capsys: Captured) -> None:
         (["--failures", "x"], "MTTF"),
         (["--compat", "pool"], "unknown compat option 'pool'"),
         (["--config", "no-such.toml"], "no-such.toml: cannot be read"),
+        (["--by", "makespan"], "unknown metric to compare by 'makespan'; did you mean 'makespan_s'?"),
     ],
 )
 def test_bad_input(words: list[str], message: str, tmp_path: Path, capsys: Captured) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.testing.dag_toys import ToyJob, ToyStage, toy_workload
 
 from dovetail.core.dag import DagDecision
 from dovetail.core.errors import DovetailError, InvalidDecision
@@ -11,6 +12,7 @@ from dovetail.core.seeds import SeedTree
 from dovetail.schedulers import SCHEDULERS
 from dovetail.sim.dag import DagOptions, DagWorld, run
 from dovetail.sim.dag.fork import Fork
+from dovetail.sim.dag.left_over import still_to_pay
 from dovetail.sim.dag.objective import COSTS
 from dovetail.workloads import Arrivals, open_source
 
@@ -89,3 +91,12 @@ def test_the_oracle_beats_its_base_and_needs_a_world_that_tells() -> None:
     assert best < base
     with pytest.raises(DovetailError, match="tells the future"):
         SCHEDULERS.create("dag/oracle-search").reset(world_of().info, SeedTree(0).generator())
+
+
+def test_what_is_left_is_estimated_by_equal_shares() -> None:
+    """Work 4 and 10 on two executors: both share until 4 s, then the longer has 6 left: 4 and 7 s, 11 job-seconds."""
+    workload = toy_workload(ToyJob([ToyStage(4, 1.0)]), ToyJob([ToyStage(5, 2.0)]))
+    world = DagWorld(workload, DagOptions(executors=2, moving_delay_s=0.0, warm_up_s=0.0), SeedTree(0))
+    world.advance()
+    left = dict(zip(COSTS, still_to_pay(world._memory.one), strict=True))
+    assert left == {"time": 7.0, "jobs": 11.0, "weight": 11.0, "late": 0.0, "executors": 14.0}

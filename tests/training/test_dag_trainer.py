@@ -89,12 +89,24 @@ def test_the_seed_decides_everything(toy: Setting) -> None:
     assert not np.array_equal(first.weights, train(toy, replace(plan, seed=1)).weights)
 
 
+def test_so_it_does_with_several_workers(toy: Setting) -> None:
+    runs = []
+    for _ in range(2):
+        workers = ProcessWorkers(MakeDagWorker(toy, SHAPE), 2)
+        trainer = Trainer(replace(PLAN, iterations=2), workers, fresh_state(SHAPE, 0))
+        list(trainer.run())
+        workers.close()
+        runs.append(trainer.weights.copy())
+    np.testing.assert_array_equal(*runs)
+
+
 def test_a_run_that_goes_on_is_the_run_that_was_not_stopped(toy: Setting) -> None:
     plan = replace(PLAN, algorithm="ppo", iterations=3)
     whole = train(toy, plan)
     state = fresh_state(SHAPE, plan.seed)
-    for _ in Trainer(plan, LocalWorker(MakeDagWorker(toy, SHAPE)), state).run():
-        break
+    for progress in Trainer(plan, LocalWorker(MakeDagWorker(toy, SHAPE)), state).run():
+        if progress.phase == "learning":
+            break
     assert state.iteration == 1
     for _ in Trainer(plan, LocalWorker(MakeDagWorker(toy, SHAPE)), state).run():
         pass
@@ -178,11 +190,36 @@ def test_more_workers_than_sequences(toy: Setting, algorithm: str) -> None:
         ({"baseline": "mean"}, "expected input, time, none"),
         ({"jobs": 0}, "jobs is 0"),
         ({"learning_rate": (0.0, 1.0)}, "must be above 0"),
+        ({"horizon_s": (100.0, math.inf)}, "one end is inf"),
+        ({"entropy": (-0.1, 0.0)}, "entropy must be 0 or more"),
+        ({"search": SearchPlan(), "teacher": None}, "name a teacher"),
     ],
 )
 def test_bad_plans(changes: dict[str, object], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         replace(PLAN, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"share": 1.5}, "expected 0 to 1"),
+        ({"share": 0.0, "share_of_moves": 0.0}, "nothing would be searched"),
+        ({"lot": 0}, "must be 1 or more"),
+        ({"span_s": -1.0}, "expected 0 or more seconds"),
+    ],
+)
+def test_bad_plans_of_search(changes: dict[str, float], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        SearchPlan(**changes)  # type: ignore[arg-type]
+
+
+def test_a_plan_against_the_best_heuristic() -> None:
+    plan = TrainPlan().against("dag/fair", 30.0, to_the_end=False)
+    assert (plan.teacher, plan.search.base, plan.search.span_s) == ("dag/fair", "dag/fair", 60.0)
+    assert TrainPlan().against("dag/fair", 30.0, to_the_end=True).search.span_s == math.inf
+    named = TrainPlan(teacher="dag/fifo", search=SearchPlan(base="policy", span_s=9.0))
+    assert named.against("dag/fair", 30.0, to_the_end=True) == named
 
 
 def test_values_go_from_start_to_end() -> None:

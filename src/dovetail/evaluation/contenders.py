@@ -75,7 +75,8 @@ def choose(specs: str | Sequence[str], *, jobs: int, family: str = "dag") -> Cho
         for name in SCHEDULERS.names(family):
             bound = getattr(SCHEDULERS.resolve(name), "ALL_UP_TO_JOBS", None)
             if bound is not None and jobs > bound and spec == "all":
-                notes.append(f"`all` leaves out {name}, which is slow, above {bound} jobs; name it to run it")
+                above = f", above {bound} jobs" if bound else ""
+                notes.append(f"`all` leaves out {name}, which is slow{above}; name it to run it")
                 continue
             one = Contender.of(name, family)
             if spec == "all" or one.kind == "heuristic":
