@@ -59,6 +59,13 @@ def test_policy_gradients(tmp_path: Path, algorithm: str, capsys: pytest.Capture
     assert "compare it on fresh sequences:  dovetail compare dag --workload" in capsys.readouterr().out
 
 
+def test_the_card_says_where_it_started_from(trained: Path, tmp_path: Path) -> None:
+    assert train(tmp_path / "on", "--from", str(trained / "checkpoint"), "--iterations", "1") == 0
+    card = json.loads((tmp_path / "on" / "checkpoint.json").read_text())
+    assert card["from"]["command"] == json.loads((trained / "checkpoint.json").read_text())["command"]
+    assert card["from"]["from"] is None and card["curve"][0]["iteration"] == 0
+
+
 def test_evaluate(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     network = str(trained / "checkpoint")
     words = ["evaluate", network, "--seeds", "3", "--schedulers", "dag/fair,dag/fifo", "--workers", "1", "--json"]
@@ -81,6 +88,8 @@ def test_evaluate(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--algorithm", "dqn"], "expected search or ppo or reinforce"),
         (["--teacher", "dag/nope"], "unknown scheduler 'dag/nope'"),
         (["--set", "sequences"], "expected KEY=VALUE"),
+        (["--set", "search.base=dag/rollout"], "dag/rollout: it cannot run compiled"),
+        (["--set", "search.share=2"], "expected 0 to 1"),
         (["--set", "sequense=2"], "did you mean 'sequences'?"),
         (["--workers", "0"], "workers is 0"),
         (["--rollouts", "rya"], "unknown kind of --rollouts 'rya'; did you mean 'ray'?"),

@@ -122,6 +122,7 @@ class TrainRun:
         self.job = job
         self.command = command
         self.resumed = False
+        self.origin: dict[str, Any] | None = None  # how the network was made that it started from
         state_file = directory / STATE
         if state_file.exists() and not resume:
             raise ConfigError(f"{directory}: a run is there already; go on with --resume, or choose another directory")
@@ -133,7 +134,9 @@ class TrainRun:
         else:
             self.state = fresh_state(job.shape, job.plan.seed)
             if start is not None:
-                self.state.weights = weights_of(load_checkpoint(start), job.shape, start)
+                begun = load_checkpoint(start)
+                self.state.weights = weights_of(begun, job.shape, start)
+                self.origin = {name: begun.card.get(name) for name in ("command", "commit", "from")}
             directory.mkdir(parents=True, exist_ok=True)
 
     def go_on(self, workers: Workers, rival: Rival, until: Callable[[], bool]) -> Iterator[Progress]:
@@ -169,6 +172,7 @@ class TrainRun:
             "command": self.command,
             "version": __version__,
             "commit": _commit(),
+            "from": self.origin,
             "validation": {**at_best, "best_heuristic": rival.name, "best_heuristic_jct_s": round(rival.jct_s, 4)},
             "curve": self.state.curve,
         }
@@ -189,7 +193,7 @@ class TrainRun:
             name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
             for name, value in vars(self.state).items()
         }
-        torch.save({"job": self.job.facts(), "state": state}, partial)
+        torch.save({"job": self.job.facts(), "state": state, "origin": self.origin}, partial)
         partial.replace(self.directory / STATE)
 
     def _read_state(self, file: Path) -> TrainState:
@@ -204,6 +208,7 @@ class TrainRun:
             raise ConfigError(
                 f"{self.directory}: the run there has another {', '.join(differs)}; give the same options"
             )
+        self.origin = found["origin"]
         state: dict[str, Any] = {
             name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in found["state"].items()
         }

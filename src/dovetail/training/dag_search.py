@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.dag import Floats, HasKernel
-from dovetail.core.errors import ConfigError
+from dovetail.core.dag import DagInfo, ExecutorClass, Floats, HasKernel
+from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.features import FeatureSet
 from dovetail.schedulers import SCHEDULERS
 from dovetail.schedulers.learned.decima.forward import PackedNetwork, choose
@@ -30,6 +30,7 @@ from dovetail.workloads.dag import DagCatalogue
 
 Candidate = tuple[int, int, int]
 """node row, executor class or -1, limit"""
+ANY_CLUSTER = DagInfo(1, (ExecutorClass(1, cpu=1.0, memory=1.0),), moving_delay_s=0.0)
 POLICY, TEACHER = "policy", "teacher"
 """Names for the base of a search that stand for something else."""
 
@@ -71,7 +72,12 @@ class Searched:
 def search_base(name: str) -> Any:
     """The scheduler that completes the copies; it must run compiled."""
     scheduler = SCHEDULERS.create(name)
-    if not isinstance(scheduler, HasKernel):
+    try:
+        scheduler.reset(ANY_CLUSTER, np.random.default_rng(0))
+        compiled = isinstance(scheduler, HasKernel) and scheduler.kernel() is not None
+    except DovetailError:  # it needs more than a cluster
+        compiled = False
+    if not compiled:
         raise ConfigError(f"search.base {name}: it cannot run compiled, so it cannot complete copies of a world")
     return scheduler
 
