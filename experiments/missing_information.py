@@ -74,7 +74,7 @@ def main() -> None:
     args = parser.parse_args()
     source = open_source("tpch-like")
     catalogue = source.catalogue
-    mean_s = float(np.average(catalogue.mean_s, weights=catalogue.num_tasks))
+    mean_s = float(np.average(catalogue.stage_mean_s, weights=catalogue.num_tasks))
     found = {}
     for spec in SCHEDULER_SPECS:
         for knowledge in KNOWLEDGE:
