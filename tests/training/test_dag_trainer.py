@@ -47,7 +47,7 @@ PLAN = TrainPlan(
     teacher=None,
     validate_every=12,
     validation=8,
-    search=SearchPlan(share=0.5, share_of_moves=0.5, base="dag/fifo", span_s=math.inf, lot=64),
+    search=SearchPlan(share=0.5, share_of_moves=0.5, base="dag/fifo", span_s=math.inf, lot=8),
 )
 
 

@@ -149,6 +149,7 @@ def _command(args: argparse.Namespace, asked: DagArguments) -> str:
         ("teacher", None),
         ("start", None),
         ("seed", 0),
+        ("workers", None),
     ):
         value = getattr(args, name)
         if value != default:

@@ -16,6 +16,8 @@ from dovetail.core.stale_code import forget_stale_code
 from dovetail.features.dag_columns import COLUMNS, FEW, MORE, RANK_POWER
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True}
+INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""For functions that only compiled code calls: without the wrappers for Python they compile in half the time."""
 FRESH, FIRST, REST = range(3)  # the waves of a profile
 WAVES = 3
 MEASURES = len(COLUMNS)
@@ -29,7 +31,7 @@ SHARING, SHARING_WORK_S, WORK_S = range(3)
 IN_ALL = 3
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def mean_duration_s(levels, profiles, profile, otherwise_s, wave, executors):
     """Of a task of that wave if its job holds so many executors; `otherwise_s` where there is no profile."""
     count = levels.shape[0]
@@ -47,7 +49,7 @@ def mean_duration_s(levels, profiles, profile, otherwise_s, wave, executors):
     return profiles[first + k] * (1.0 - up) + profiles[first + k + 1] * up
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def survey(view, levels, profiles, by_job, in_all):
     """What all stages of a job, or of the world, have in common: into `by_job` (3, J) and `in_all` (3,)."""
     jobs = view.job_id.shape[0]
@@ -85,7 +87,7 @@ def survey(view, levels, profiles, by_job, in_all):
         by_job[RANK, which[order[place]]] = place + 1
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def measure_stage(view, executors, levels, profiles, by_job, in_all, s, out):
     """The numbers of one stage, unscaled."""
     j = view.stage_job[s]
@@ -135,7 +137,7 @@ def measure_stage(view, executors, levels, profiles, by_job, in_all, s, out):
     out[32] = np.log1p(equal_share)
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def write_rows(view, executors, levels, profiles, picked, scale, low, high, rows, out):
     """The features of the stages `rows` of one world into the first rows of `out`."""
     by_job = np.empty((BY_JOB, view.job_id.shape[0]), dtype=np.float64)
@@ -148,7 +150,7 @@ def write_rows(view, executors, levels, profiles, picked, scale, low, high, rows
             out[i, f] = min(max(numbers[picked[f]] / scale[f], low[f]), high[f])
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def world_view(columns, time_s, source_job, source_stage, source_executors, job_ptr, stage_ptr, edge_ptr, w):
     """The view of one of many worlds; `DagBatchView.world` compiled."""
     classes = columns.source_by_class.shape[0] // time_s.shape[0]

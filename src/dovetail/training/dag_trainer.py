@@ -211,7 +211,7 @@ class Trainer:
         seen = self._call("watch", [(self.plan.teacher, task) for task in tasks])
         share = number / max(self.plan.lessons - 1, 1)
         self._set_rate(LESSON_RATE[0] * (LESSON_RATE[1] / LESSON_RATE[0]) ** share)
-        figures = self._learn(Update("imitation"), passes=self.plan.lesson_passes)
+        figures = self._learn(Update("imitation"), self.plan.lesson_passes, self.plan.parts)
         return {**figures, "decisions": _sum(seen, "decisions")}
 
     def _iteration(self, number: int) -> dict[str, float]:
@@ -234,7 +234,10 @@ class Trainer:
         self._set_rate(plan.at(plan.learning_rate, number))
         update = Update(plan.algorithm, clip=plan.clip, entropy=plan.at(plan.entropy, number))
         passes = 1 if plan.algorithm == "reinforce" else plan.passes
-        figures = self._learn(update, passes)
+        parts = plan.parts
+        if plan.algorithm == "search":  # while little is known, few steps: not the same states over and over
+            parts = min(parts, max(1, int(_sum(seen, "kept") / len(seen) / plan.search.lot)))
+        figures = self._learn(update, passes, parts)
         decisions = _sum(seen, "decisions")
         state.decisions += int(decisions)
         return {
@@ -246,9 +249,8 @@ class Trainer:
             "learn_s": time.perf_counter() - collected,
         }
 
-    def _learn(self, update: Update, passes: int) -> dict[str, float]:
+    def _learn(self, update: Update, passes: int, parts: int) -> dict[str, float]:
         """Steps of the optimiser; REINFORCE takes a single one over all parts."""
-        parts = self.plan.parts
         sums: dict[str, float] = {}
         decisions = norm = 0.0
         steps = 1 if update.algorithm == "reinforce" else parts

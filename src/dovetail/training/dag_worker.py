@@ -175,6 +175,7 @@ class DagWorker:
             "decisions": decisions,
             "episodes": len(results),
             "searched": len(found),
+            "kept": len(self._searched),
             "jct_s": float(sum(episode_jct_s(result) for result in results)),
             "collect_s": time.perf_counter() - started,
         }

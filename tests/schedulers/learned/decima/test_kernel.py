@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from tests.schedulers.learned.decima.test_forward import random_parameters
 
+from dovetail.core.dag import DagView
 from dovetail.core.seeds import SeedTree
 from dovetail.schedulers.learned.decima.checkpoint import Checkpoint
 from dovetail.schedulers.learned.decima.scheduler import Decima
 from dovetail.schedulers.learned.decima.shape import SHAPES, DecimaShape
 from dovetail.sim.dag import DagOptions, DagWorld, run
 from dovetail.sim.dag.fork import Fork
+from dovetail.sim.kernels.dag_compile import compile_kernel
 from dovetail.testing.dag_views import ANY_SIZE, FOUR_SIZES, info_for, random_view, without_saturated_jobs
 from dovetail.workloads import Arrivals, open_source
 
@@ -28,15 +30,19 @@ def test_on_the_same_views(shape: DecimaShape, classes: tuple) -> None:
     scheduler, out = scheduler_of(shape), np.zeros(4, dtype=np.int64)
     scheduler.reset(info_for(classes), np.random.default_rng(0))
     kernel = scheduler.kernel()
+    function = compile_kernel(kernel)
     taken = 0
     for seed in range(25):
         view = random_view(np.random.default_rng(seed), classes)
         lean, stage_before = without_saturated_jobs(view)
+        lean = DagView(
+            *(np.array(part) if isinstance(part, np.ndarray) else part for part in lean)
+        )  # can be written to
         decisions = scheduler.decide(view)
         if not decisions:
-            assert not len(lean.job_id) or kernel.function(lean, kernel.params, kernel.state, out) == 0
+            assert not len(lean.job_id) or function(lean, kernel.params, kernel.state, out) == 0
             continue
-        assert kernel.function(lean, kernel.params, kernel.state, out) == 1
+        assert function(lean, kernel.params, kernel.state, out) == 1
         assert (stage_before[out[0]], *out[1:]) == decisions[0]
         taken += 1
     assert taken > 10

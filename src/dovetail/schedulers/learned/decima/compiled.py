@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from dovetail.schedulers.learned.decima.jit import OPTIONS as JIT
+from dovetail.schedulers.learned.decima.jit import INNER, OPTIONS
 from dovetail.schedulers.learned.decima.shape import CLASS_FEATURES, COUNT_SCALE, LEAK, LIMIT_FEATURES, LOG_SCALE, NETS
 
 PREPARE, MESSAGE, GATHER, JOB_IN, JOB_OUT, ALL_IN, ALL_OUT, STAGE, LIMIT, CLASS = range(len(NETS))
 LEAST = np.float32(LEAK)
-OPTIONS: dict[str, Any] = {**JIT, "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
+FAST = {"contract", "reassoc", "nsz", "arcp"}
 SCALE = np.float32(COUNT_SCALE)
 SCALE_OF_LOGS = np.float32(LOG_SCALE)
 
@@ -33,7 +33,7 @@ class Workbench(NamedTuple):
     chosen: Any  # (1,)
 
 
-@njit(**OPTIONS)
+@njit(**INNER, fastmath=FAST)
 def workbench(network, most):
     widest = 1
     for layer in range(network.layers.shape[0]):
@@ -50,7 +50,7 @@ def workbench(network, most):
     )
 
 
-@njit(**OPTIONS)
+@njit(**INNER, fastmath=FAST)
 def _layers(network, first, last, source, count, a, b):
     """Columns of `source` through the layers first .. last of a net.  The result is in `a` or in `b`: it is returned.
 
@@ -85,12 +85,12 @@ def _layers(network, first, last, source, count, a, b):
     return source
 
 
-@njit(**OPTIONS)
+@njit(**INNER, fastmath=FAST)
 def _net(network, net, x, count, a, b):
     return _layers(network, network.first[net], network.first[net + 1] - 1, x, count, a, b)
 
 
-@njit(**OPTIONS)
+@njit(**INNER, fastmath=FAST)
 def _options_net(network, net, shared, options, count, bench):
     """Options of one decision through a net: column 0 of the first `shared` rows of `bench.x` is what they share,
     the rows after it are their own.
@@ -118,7 +118,7 @@ def _options_net(network, net, shared, options, count, bench):
     return _layers(network, first + 1, last, a, count, bench.b, a)
 
 
-@njit(**OPTIONS)
+@njit(**INNER, fastmath=FAST)
 def _heights(edges, first_edge, last_edge, first_node, height):
     """Stages on the longest chain below each node."""
     height[:] = 0
@@ -132,7 +132,7 @@ def _heights(edges, first_edge, last_edge, first_node, height):
                 changed = True
 
 
-@njit(**OPTIONS)
+@njit(**INNER, fastmath=FAST)
 def _draw(scores, count, luck, chosen):
     """Which score is taken goes to `chosen[0]`: the highest if luck is below 0.  Returns its log probability."""
     best = 0
@@ -155,7 +155,7 @@ def _draw(scores, count, luck, chosen):
     return np.float64(scores[pick] - scores[best]) - np.log(total)
 
 
-@njit(**OPTIONS)
+@njit(**INNER, fastmath=FAST)
 def _take(source, count, width, target):
     """The first rows and columns of one array into another."""
     for o in range(width):
@@ -163,7 +163,7 @@ def _take(source, count, width, target):
             target[o, n] = source[o, n]
 
 
-@njit(**OPTIONS)
+@njit(**INNER, fastmath=FAST)
 def _embed(network, nodes, node_job, first, last, first_job, num_jobs, edges, first_edge, last_edge, bench):
     """Embeddings of a world's nodes, jobs and of the whole, each a column, into the bench."""
     count, features, width = last - first, nodes.shape[1], network.embedding
@@ -227,7 +227,7 @@ def _embed(network, nodes, node_job, first, last, first_job, num_jobs, edges, fi
     _take(_net(network, ALL_OUT, Z, 1, a, b), 1, width, Z)
 
 
-@njit(**OPTIONS)
+@njit(**INNER, fastmath=FAST)
 def _fill_whole(network, nodes, row, n, j, bench, to):
     """Features of a node, its embedding, its job's and the system's, into column `to` of x; returns the width."""
     features, width = nodes.shape[1], network.embedding
@@ -240,7 +240,7 @@ def _fill_whole(network, nodes, row, n, j, bench, to):
     return features + 3 * width
 
 
-@njit(**OPTIONS)
+@njit(**INNER, fastmath=FAST)
 def _fill_chosen(network, nodes, row, n, j, bench):
     """What all limits and classes of a stage are scored from, into column 0 of x; returns the width."""
     if network.limit_sees_stage:
@@ -252,7 +252,7 @@ def _fill_chosen(network, nodes, row, n, j, bench):
     return 2 * width
 
 
-@njit(**OPTIONS)
+@njit(**INNER, fastmath=FAST)
 def choose_one(
     network, rows, first, last, first_job, num_jobs, first_edge, last_edge, offered, classes, luck, out, bench
 ):
@@ -312,7 +312,7 @@ def choose_one(
     return log_p
 
 
-@njit(**OPTIONS)
+@njit(**OPTIONS, fastmath=FAST)
 def choose_all(network, rows, node_ptr, job_ptr, edge_ptr, offered, classes, luck, out, log_probability):
     """A decision in each world, as `choose_one` takes it."""
     worlds = node_ptr.shape[0] - 1

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from dovetail.features.dag_measure import BY_JOB, IN_ALL, MEASURES, measure_stage, survey, world_view
-from dovetail.schedulers.learned.decima.jit import OPTIONS
+from dovetail.schedulers.learned.decima.jit import INNER, OPTIONS
 
 
 class Rows(NamedTuple):
@@ -25,7 +25,7 @@ class Rows(NamedTuple):
     edges: Any  # (E, 2)
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def room_for(stages, edges, features, classes):
     return Rows(
         np.empty((stages, features), dtype=np.float32),
@@ -40,7 +40,7 @@ def room_for(stages, edges, features, classes):
     )
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def gather_world(view, executors, levels, profiles, cpu, memory, picked, scale, low, high, at, job_at, edge_at, rows):
     """One world's nodes, jobs and edges from these rows on; returns where the next world's may begin."""
     by_job = np.empty((BY_JOB, view.job_id.shape[0]), dtype=np.float64)
