@@ -118,9 +118,9 @@ def search_episodes(
         share = np.where(job == views.source_job, plan.share, plan.share_of_moves)
         for w in np.flatnonzero(taken & (rng.random(worlds) < share)).tolist():
             one = given.world(w)
-            candidates = _candidates(network, one, base, views, w, plan, rng)
+            candidates = candidates_at(network, one, base, views, w, plan, rng)
             if len(candidates) > 1:
-                tries = [_decision(views, w, one, candidate) for candidate in candidates]
+                tries = [as_decision(views, w, one, candidate) for candidate in candidates]
                 cost = np.zeros(len(tries))
                 for k in range(plan.lucks):
                     luck = None if k == 0 else int(rng.integers(2**63))
@@ -133,7 +133,7 @@ def search_episodes(
     return found, decisions, results
 
 
-def _candidates(
+def candidates_at(
     network: PackedNetwork,
     one: DecimaInput,
     base: Any,
@@ -163,7 +163,7 @@ def _candidates(
     return list(found)
 
 
-def _decision(views: DagBatchView, w: int, one: DecimaInput, candidate: Candidate) -> tuple[int, int, int, int]:
+def as_decision(views: DagBatchView, w: int, one: DecimaInput, candidate: Candidate) -> tuple[int, int, int, int]:
     """(job, stage in it, limit, class) for the simulator."""
     node, kind, limit = candidate
     stage = int(one.stage[node])

@@ -67,6 +67,12 @@ class Fork:
                 found[i] += still_to_pay(memory.one)
         return found
 
+    @property
+    def copy(self) -> DagOne:
+        """The copy that was tried last, as it ended."""
+        assert self._memory is not None, "nothing was tried yet"
+        return self._memory.one
+
     def _room_for(self, one: DagOne) -> DagMemory:
         if self._memory is None or self._of is not one:
             jobs, stages = len(one.jobs), len(one.stages)
