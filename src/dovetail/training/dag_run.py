@@ -137,10 +137,10 @@ class TrainRun:
                 begun = load_checkpoint(start)
                 self.state.weights = weights_of(begun, job.shape, start)
                 self.origin = {name: begun.card.get(name) for name in ("command", "commit", "from")}
-            directory.mkdir(parents=True, exist_ok=True)
 
     def go_on(self, workers: Workers, rival: Rival, until: Callable[[], bool]) -> Iterator[Progress]:
         """Train until the plan is done or `until` says so; everything is on disk when a `Progress` comes out."""
+        self.directory.mkdir(parents=True, exist_ok=True)
         objective = self.job.setting.objective
         plan = self.job.plan.against(rival.name, rival.jct_s, to_the_end=objective.time > 0.0)
         trainer = Trainer(plan, workers, self.state)
