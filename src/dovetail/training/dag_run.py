@@ -158,6 +158,8 @@ class TrainRun:
                     return
         finally:
             writer.close()
+            if self.state.best_weights is not None:
+                self.save_best(rival)  # with the whole curve
 
     def save_best(self, rival: Rival) -> Path:
         """The best network so far, with its card."""
