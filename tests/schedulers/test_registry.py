@@ -17,6 +17,7 @@ DAG = [
     "dag/rollout",
     "dag/oracle-search",
     "dag/decima",
+    "dag/decima-search",
 ]
 
 
