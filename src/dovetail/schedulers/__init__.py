@@ -29,4 +29,4 @@ _add("dag/random", "heuristic.random:Random", "any runnable stage, any limit: th
 _add("dag/rollout", "optimise.rollout:Rollout", "one-step look-ahead, completed by a fast heuristic")
 _add("dag/oracle-search", "optimise.oracle_search:OracleSearch", "rollout that knows the future: no real scheduler")
 _add("dag/decima", "learned.decima.scheduler:Decima", "a graph network, trained on job sequences of this kind")
-_add("dag/decima-search", "learned.decima.search:DecimaSearch", "dag/decima, weighed by look-ahead")
+_add("dag/decima-search", "learned.decima.decima_search:DecimaSearch", "dag/decima, weighed by look-ahead")

@@ -12,7 +12,7 @@ from dovetail.core.dag import Reason
 from dovetail.core.errors import DovetailError
 from dovetail.core.seeds import SeedTree
 from dovetail.schedulers import SCHEDULERS
-from dovetail.schedulers.learned.decima.search import DecimaSearch
+from dovetail.schedulers.learned.decima.decima_search import DecimaSearch
 from dovetail.sim.dag import DagOptions, DagWorld, run
 from dovetail.testing.dag_views import FOUR_SIZES, JobSketch, StageSketch, info_for, make_view, random_view
 from dovetail.workloads import Arrivals, open_source
