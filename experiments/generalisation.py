@@ -15,6 +15,7 @@ from pathlib import Path
 
 from commands import dovetail, record, table
 
+RIVALS = "dag/fair,dag/fair-spill,dag/weighted-fair,dag/graphene,dag/hesrpt,dag/srtf,dag/tetris"  # any may be the best
 LARGE = ("--executors", "500")
 BATCH = ("--jobs", "20", "--executors", "50")
 POISSON = ("--jobs", "200", "--arrivals", "poisson", "--executors", "50")
@@ -35,7 +36,7 @@ def settings(args: argparse.Namespace) -> dict[str, tuple[str, tuple[str, ...]]]
         "load 1.0": ("continuous", (*POISSON, "--load", "1.0")),
         "load 0.85, 500 executors": (
             "continuous",
-            ("--jobs", "1000", "--arrivals", "poisson", "--load", "0.85", *LARGE),
+            ("--jobs", "300", "--arrivals", "poisson", "--load", "0.85", *LARGE),
         ),
     }
     if args.tpch is not None:
@@ -58,7 +59,7 @@ def main() -> None:
     lines = []
     for number, (name, (network, options)) in enumerate(settings(args).items()):
         spec = f"dag/decima:checkpoint={network}"
-        words = ("compare", "dag", *options, "--seeds", str(args.seeds), "--schedulers", f"heuristics,{spec}")
+        words = ("compare", "dag", *options, "--seeds", str(args.seeds), "--schedulers", f"{RIVALS},{spec}")
         document = dovetail(*words, "--out", str(args.out / f"{number:02d}"))
         best = next(row for row in document["rows"] if row["kind"] == "heuristic")
         ours = next(row for row in document["rows"] if row["scheduler"] == "dag/decima")
