@@ -26,26 +26,19 @@ import numpy as np
 from dovetail.core.dag import DagDecision, DagInfo, DagKernel, DagView, LookAhead
 from dovetail.core.errors import DovetailError
 from dovetail.schedulers.heuristic.fair_spill import FairSpill
-from dovetail.schedulers.optimise.weigh import CandidateParams, best_of
+from dovetail.schedulers.optimise.weigh import AheadParams, CandidateParams, best_of
 
 
 class Rollout:
     ALL_UP_TO_JOBS: ClassVar = 20  # it is slow: comparisons of `all` schedulers leave it out beyond
 
     @dataclass(frozen=True)
-    class Params(CandidateParams):
-        horizon_s: float = field(
-            default=float("inf"), metadata={"help": "how far each try goes; inf: until all jobs are done"}
-        )
-        margin_s: float = field(default=5.0, metadata={"help": "job-seconds another decision must save"})
+    class Params(AheadParams, CandidateParams):
         base: FairSpill.Params = field(default_factory=FairSpill.Params)
 
         def __post_init__(self) -> None:
-            super().__post_init__()
-            if not self.horizon_s > 0.0:
-                raise ValueError(f"horizon_s is {self.horizon_s}; expected more than 0 seconds")
-            if not self.margin_s >= 0.0:
-                raise ValueError(f"margin_s is {self.margin_s}; expected 0 or more job-seconds")
+            CandidateParams.__post_init__(self)
+            AheadParams.__post_init__(self)
 
     def __init__(self, params: Params = Params()) -> None:
         self.params = params

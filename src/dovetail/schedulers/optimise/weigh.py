@@ -46,6 +46,22 @@ class CandidateParams:
         return others
 
 
+@dataclass(frozen=True)
+class AheadParams:
+    """How far each try goes, and what it must save."""
+
+    horizon_s: float = field(
+        default=float("inf"), metadata={"help": "how far each try goes; inf: until all jobs are done"}
+    )
+    margin_s: float = field(default=5.0, metadata={"help": "job-seconds another decision must save"})
+
+    def __post_init__(self) -> None:
+        if not self.horizon_s > 0.0:
+            raise ValueError(f"horizon_s is {self.horizon_s}; expected more than 0 seconds")
+        if not self.margin_s >= 0.0:
+            raise ValueError(f"margin_s is {self.margin_s}; expected 0 or more job-seconds")
+
+
 def best_of(candidates: Sequence[DagDecision], costs: Floats, margin_s: float = 0.0) -> DagDecision:
     """The cheapest, if it saves more than the margin against the first; else the first."""
     best = int(np.argmin(costs))

@@ -20,30 +20,23 @@ from dovetail.core.dag import DagDecision, DagInfo, DagView, LookAhead
 from dovetail.core.errors import DovetailError
 from dovetail.schedulers.heuristic.hesrpt import HeSrpt
 from dovetail.schedulers.learned.decima.scheduler import Decima
-from dovetail.schedulers.optimise.weigh import best_of
+from dovetail.schedulers.optimise.weigh import AheadParams, best_of
 
 
 class DecimaSearch:
     ALL_UP_TO_JOBS: ClassVar = 0  # slow, and beside `dag/decima`: only when asked for
 
     @dataclass(frozen=True)
-    class Params:
+    class Params(AheadParams):
         checkpoint: str = field(default="batch", metadata={"help": "name of a bundled network, or a path"})
         tries: int = field(default=6, metadata={"help": "decisions tried at most"})
         own: bool = field(default=False, metadata={"help": "the network completes the copies, not dag/hesrpt"})
-        horizon_s: float = field(
-            default=float("inf"), metadata={"help": "how far each try goes; inf: until all jobs are done"}
-        )
-        margin_s: float = field(default=5.0, metadata={"help": "job-seconds another decision must save"})
         base: HeSrpt.Params = field(default_factory=HeSrpt.Params)
 
         def __post_init__(self) -> None:
+            super().__post_init__()
             if self.tries < 2:
                 raise ValueError(f"tries is {self.tries}; expected at least 2")
-            if not self.horizon_s > 0.0:
-                raise ValueError(f"horizon_s is {self.horizon_s}; expected more than 0 seconds")
-            if not self.margin_s >= 0.0:
-                raise ValueError(f"margin_s is {self.margin_s}; expected 0 or more job-seconds")
 
     def __init__(self, params: Params = Params()) -> None:
         self.params = params
