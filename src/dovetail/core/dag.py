@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -141,6 +142,11 @@ class DurationProfiles:
 
     levels: Ints  # (L,) executors the job held, ascending
     mean_s: Floats  # (P, 3, L)
+
+    @cached_property
+    def flat(self) -> tuple[Floats, Floats]:
+        """(L,), (P * 3 * L,) the same as compiled code takes them."""
+        return self.levels.astype(np.float64), np.ascontiguousarray(self.mean_s, np.float64).ravel()
 
 
 class LookAhead(Protocol):

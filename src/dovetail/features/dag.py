@@ -88,20 +88,11 @@ class FlatDags:
         """(J,)"""
         return np.repeat(np.arange(self.num_worlds), np.diff(self.job_ptr))
 
-    def for_kernels(self) -> tuple[DagView, Floats, Ints, Ints, Ints, Ints, Ints, Ints]:
-        """What `dag_measure.world_view` takes."""
+    def worlds(self) -> Worlds:
         columns = self.columns._replace(time_s=0.0, source_job=-1, source_stage=-1, source_executors=0)
         local_job = np.where(self.source_job >= 0, self.source_job - self.job_ptr[:-1], -1)
-        return (
-            columns,
-            self.time_s,
-            local_job,
-            self.source_stage,
-            self.source_executors,
-            self.job_ptr,
-            self.stage_ptr,
-            self.edge_ptr,
-        )
+        pointers = (self.job_ptr, self.stage_ptr, self.edge_ptr)
+        return Worlds(columns, self.time_s, local_job, self.source_stage, self.source_executors, *pointers)
 
     @cached_property
     def least_limit(self) -> Ints:
@@ -164,17 +155,38 @@ def _flatten_many(views: ManyDagViews) -> FlatDags:
     )
 
 
-class KnownDurations(NamedTuple):
-    """`DurationProfiles` as compiled code takes them; empty where there are none."""
+class Worlds(NamedTuple):
+    """The views of B worlds as compiled code takes them; `columns` count within their own world."""
 
+    columns: DagView
+    time_s: Floats  # (B,)
+    source_job: Ints  # (B,)
+    source_stage: Ints  # (B,)
+    source_executors: Ints  # (B,)
+    job_ptr: Ints  # (B + 1,)
+    stage_ptr: Ints  # (B + 1,)
+    edge_ptr: Ints  # (B + 1,)
+
+
+class Known(NamedTuple):
+    """What is known of cluster and durations, as compiled code takes it; no levels: no profiles."""
+
+    executors: int
     levels: Floats  # (L,)
     mean_s: Floats  # (P * 3 * L,)
 
     @classmethod
-    def of(cls, profiles: DurationProfiles | None) -> KnownDurations:
-        if profiles is None:
-            return cls(np.zeros(0), np.zeros(0))
-        return cls(profiles.levels.astype(np.float64), np.ascontiguousarray(profiles.mean_s, np.float64).ravel())
+    def of(cls, executors: int, profiles: DurationProfiles | None) -> Known:
+        return cls(executors, *((np.zeros(0), np.zeros(0)) if profiles is None else profiles.flat))
+
+
+class Selection(NamedTuple):
+    """The columns of a feature set, as compiled code takes them."""
+
+    picked: Ints  # (F,) position in `COLUMNS`
+    scale: Floats
+    low: Floats
+    high: Floats
 
 
 @dataclass(frozen=True)
@@ -196,11 +208,10 @@ class FeatureSet:
         return np.array([column.high for column in self.columns], dtype=np.float32)
 
     @cached_property
-    def selection(self) -> tuple[Ints, Floats, Floats, Floats]:
-        """(F,) each: position in `COLUMNS`, scale, low and high, as `dag_measure` takes them."""
+    def selection(self) -> Selection:
         picked = np.array([COLUMNS.index(column) for column in self.columns], dtype=np.int64)
         scale, low, high = np.array([(c.scale, c.low, c.high) for c in self.columns], dtype=np.float64).T.copy()
-        return picked, scale, low, high
+        return Selection(picked, scale, low, high)
 
     @property
     def needs_all_jobs(self) -> bool:
@@ -214,5 +225,5 @@ class FeatureSet:
         if dags.num_executors < 1 and any(column.name in NEEDS_CLUSTER for column in self.columns):
             raise ConfigError(f"features {self.name}: the size of the cluster is not known; call flatten(view, info)")
         nodes = np.empty((dags.num_stages, len(self)), dtype=np.float32) if out is None else out[: dags.num_stages]
-        write_worlds(*dags.for_kernels(), dags.num_executors, *KnownDurations.of(dags.profiles), *self.selection, nodes)
+        write_worlds(dags.worlds(), Known.of(dags.num_executors, dags.profiles), self.selection, nodes)
         return nodes

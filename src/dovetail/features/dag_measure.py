@@ -32,25 +32,26 @@ IN_ALL = 3
 
 
 @njit(**INNER)
-def mean_duration_s(levels, profiles, profile, otherwise_s, wave, executors):
+def mean_duration_s(known, profile, otherwise_s, wave, executors):
     """Of a task of that wave if its job holds so many executors; `otherwise_s` where there is no profile."""
+    levels, mean_s = known.levels, known.mean_s
     count = levels.shape[0]
     if profile < 0 or count == 0:
         return otherwise_s
     first = (profile * WAVES + wave) * count
     if executors <= levels[0]:
-        return profiles[first]
+        return mean_s[first]
     if executors >= levels[count - 1]:
-        return profiles[first + count - 1]
+        return mean_s[first + count - 1]
     k = 0
     while levels[k + 1] < executors:
         k += 1
     up = (executors - levels[k]) / (levels[k + 1] - levels[k])
-    return profiles[first + k] * (1.0 - up) + profiles[first + k + 1] * up
+    return mean_s[first + k] * (1.0 - up) + mean_s[first + k + 1] * up
 
 
 @njit(**INNER)
-def survey(view, levels, profiles, by_job, in_all):
+def survey(view, known, by_job, in_all):
     """What all stages of a job, or of the world, have in common: into `by_job` (3, J) and `in_all` (3,)."""
     jobs = view.job_id.shape[0]
     keys = np.empty(jobs, dtype=np.float64)
@@ -70,7 +71,7 @@ def survey(view, levels, profiles, by_job, in_all):
         work_s = 0.0
         for s in range(view.job_stage_ptr[j], view.job_stage_ptr[j + 1]):
             if view.stage_left[s] > 0:
-                each_s = mean_duration_s(levels, profiles, view.stage_profile[s], view.stage_mean_s[s], REST, FEW)
+                each_s = mean_duration_s(known, view.stage_profile[s], view.stage_mean_s[s], REST, FEW)
                 work_s += view.stage_left[s] * each_s
             if view.stage_valid[s]:
                 best = np.int64(by_job[FOREMOST, j])
@@ -88,14 +89,14 @@ def survey(view, levels, profiles, by_job, in_all):
 
 
 @njit(**INNER)
-def measure_stage(view, executors, levels, profiles, by_job, in_all, s, out):
+def measure_stage(view, known, by_job, in_all, s, out):
     """The numbers of one stage, unscaled."""
-    j = view.stage_job[s]
+    j, executors = view.stage_job[s], known.executors
     held, unclaimed = view.job_executors[j], view.stage_unclaimed[s]
     not_started = view.stage_left[s] - view.stage_running[s]
     profile, mean_s = view.stage_profile[s], view.stage_mean_s[s]
-    rest_s = mean_duration_s(levels, profiles, profile, mean_s, REST, held)
-    later_s = mean_duration_s(levels, profiles, profile, mean_s, REST, held + MORE)
+    rest_s = mean_duration_s(known, profile, mean_s, REST, held)
+    later_s = mean_duration_s(known, profile, mean_s, REST, held + MORE)
     sharing = max(in_all[SHARING], 1.0)
     rank = by_job[RANK, j]
     above = max(rank, 1.0)
@@ -119,8 +120,8 @@ def measure_stage(view, executors, levels, profiles, by_job, in_all, s, out):
     out[15] = in_all[WORK_S]
     out[16] = view.stage_running[s]
     out[17] = rest_s
-    out[18] = mean_duration_s(levels, profiles, profile, mean_s, FIRST, held) - rest_s
-    out[19] = mean_duration_s(levels, profiles, profile, mean_s, FRESH, held) - rest_s
+    out[18] = mean_duration_s(known, profile, mean_s, FIRST, held) - rest_s
+    out[19] = mean_duration_s(known, profile, mean_s, FRESH, held) - rest_s
     out[20] = later_s / max(rest_s, 1e-9) - 1.0
     out[21] = unclaimed * rest_s
     out[22] = np.log1p(by_job[BARE_WORK_S, j] / 10.0)
@@ -138,30 +139,27 @@ def measure_stage(view, executors, levels, profiles, by_job, in_all, s, out):
 
 
 @njit(**INNER)
-def write_rows(view, executors, levels, profiles, picked, scale, low, high, rows, out):
-    """The features of the stages `rows` of one world into the first rows of `out`."""
-    by_job = np.empty((BY_JOB, view.job_id.shape[0]), dtype=np.float64)
-    in_all = np.empty(IN_ALL, dtype=np.float64)
-    numbers = np.empty(MEASURES, dtype=np.float64)
-    survey(view, levels, profiles, by_job, in_all)
-    for i in range(rows.shape[0]):
-        measure_stage(view, executors, levels, profiles, by_job, in_all, rows[i], numbers)
-        for f in range(picked.shape[0]):
-            out[i, f] = min(max(numbers[picked[f]] / scale[f], low[f]), high[f])
+def write_stage(view, known, by_job, in_all, s, numbers, selection, out):
+    """The features of one stage into a row; `numbers` is room for all that can be measured."""
+    measure_stage(view, known, by_job, in_all, s, numbers)
+    for f in range(selection.picked.shape[0]):
+        scaled = numbers[selection.picked[f]] / selection.scale[f]
+        out[f] = min(max(scaled, selection.low[f]), selection.high[f])
 
 
 @njit(**INNER)
-def world_view(columns, time_s, source_job, source_stage, source_executors, job_ptr, stage_ptr, edge_ptr, w):
+def world_view(worlds, w):
     """The view of one of many worlds; `DagBatchView.world` compiled."""
-    classes = columns.source_by_class.shape[0] // time_s.shape[0]
-    j, jj = job_ptr[w], job_ptr[w + 1]
-    s, ss = stage_ptr[w], stage_ptr[w + 1]
-    e, ee = edge_ptr[w], edge_ptr[w + 1]
+    columns = worlds.columns
+    classes = columns.source_by_class.shape[0] // worlds.time_s.shape[0]
+    j, jj = worlds.job_ptr[w], worlds.job_ptr[w + 1]
+    s, ss = worlds.stage_ptr[w], worlds.stage_ptr[w + 1]
+    e, ee = worlds.edge_ptr[w], worlds.edge_ptr[w + 1]
     return DagView(
-        time_s[w],
-        source_job[w],
-        source_stage[w],
-        source_executors[w],
+        worlds.time_s[w],
+        worlds.source_job[w],
+        worlds.source_stage[w],
+        worlds.source_executors[w],
         columns.source_by_class[w * classes : (w + 1) * classes],
         columns.job_id[j:jj],
         columns.job_arrival_s[j:jj],
@@ -191,30 +189,16 @@ def world_view(columns, time_s, source_job, source_stage, source_executors, job_
 
 
 @njit(**OPTIONS)
-def write_worlds(
-    columns,
-    time_s,
-    source_job,
-    source_stage,
-    source_executors,
-    job_ptr,
-    stage_ptr,
-    edge_ptr,
-    executors,
-    levels,
-    profiles,
-    picked,
-    scale,
-    low,
-    high,
-    out,
-):
+def write_worlds(worlds, known, selection, out):
     """The features of all stages of all worlds."""
-    for w in range(time_s.shape[0]):
-        if stage_ptr[w] == stage_ptr[w + 1]:
+    in_all = np.empty(IN_ALL, dtype=np.float64)
+    numbers = np.empty(MEASURES, dtype=np.float64)
+    for w in range(worlds.time_s.shape[0]):
+        first = worlds.stage_ptr[w]
+        if first == worlds.stage_ptr[w + 1]:
             continue
-        view = world_view(columns, time_s, source_job, source_stage, source_executors, job_ptr, stage_ptr, edge_ptr, w)
-        rows = np.arange(stage_ptr[w + 1] - stage_ptr[w])
-        write_rows(
-            view, executors, levels, profiles, picked, scale, low, high, rows, out[stage_ptr[w] : stage_ptr[w + 1]]
-        )
+        view = world_view(worlds, w)
+        by_job = np.empty((BY_JOB, view.job_id.shape[0]), dtype=np.float64)
+        survey(view, known, by_job, in_all)
+        for s in range(view.stage_id.shape[0]):
+            write_stage(view, known, by_job, in_all, s, numbers, selection, out[first + s])

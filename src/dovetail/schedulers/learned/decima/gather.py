@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from dovetail.features.dag_measure import BY_JOB, IN_ALL, MEASURES, measure_stage, survey, world_view
+from dovetail.features.dag_measure import BY_JOB, IN_ALL, MEASURES, survey, world_view, write_stage
 from dovetail.schedulers.learned.decima.jit import INNER, OPTIONS
 
 
@@ -41,13 +41,13 @@ def room_for(stages, edges, features, classes):
 
 
 @njit(**INNER)
-def gather_world(view, executors, levels, profiles, cpu, memory, picked, scale, low, high, at, job_at, edge_at, rows):
+def gather_world(view, known, cpu, memory, selection, at, job_at, edge_at, rows):
     """One world's nodes, jobs and edges from these rows on; returns where the next world's may begin."""
     by_job = np.empty((BY_JOB, view.job_id.shape[0]), dtype=np.float64)
     in_all = np.empty(IN_ALL, dtype=np.float64)
     numbers = np.empty(MEASURES, dtype=np.float64)
     new_row = np.empty(view.stage_id.shape[0], dtype=np.int64)
-    survey(view, levels, profiles, by_job, in_all)
+    survey(view, known, by_job, in_all)
     new_job = np.empty(view.job_id.shape[0], dtype=np.int64)
     for j in range(view.job_id.shape[0]):
         new_job[j] = job_at
@@ -59,9 +59,7 @@ def gather_world(view, executors, levels, profiles, cpu, memory, picked, scale, 
             new_row[s] = -1
             continue
         new_row[s] = at
-        measure_stage(view, executors, levels, profiles, by_job, in_all, s, numbers)
-        for f in range(picked.shape[0]):
-            rows.nodes[at, f] = min(max(numbers[picked[f]] / scale[f], low[f]), high[f])
+        write_stage(view, known, by_job, in_all, s, numbers, selection, rows.nodes[at])
         rows.node_job[at] = new_job[j]
         rows.stage[at] = s
         rows.valid[at] = view.stage_valid[s]
@@ -81,50 +79,14 @@ def gather_world(view, executors, levels, profiles, cpu, memory, picked, scale, 
 
 
 @njit(**OPTIONS)
-def gather_worlds(
-    columns,
-    time_s,
-    source_job,
-    source_stage,
-    source_executors,
-    job_ptr,
-    stage_ptr,
-    edge_ptr,
-    executors,
-    levels,
-    profiles,
-    cpu,
-    memory,
-    picked,
-    scale,
-    low,
-    high,
-    starts,
-):
+def gather_worlds(worlds, known, cpu, memory, selection, starts):
     """All worlds, one after the other; where the nodes, jobs and edges of each begin goes to `starts` (3, B + 1)."""
-    rows = room_for(stage_ptr[-1], edge_ptr[-1], picked.shape[0], cpu.shape[0])
+    rows = room_for(worlds.stage_ptr[-1], worlds.edge_ptr[-1], selection.picked.shape[0], cpu.shape[0])
     at = job_at = edge_at = 0
-    for w in range(time_s.shape[0]):
-        if stage_ptr[w] < stage_ptr[w + 1]:
-            view = world_view(
-                columns, time_s, source_job, source_stage, source_executors, job_ptr, stage_ptr, edge_ptr, w
-            )
-            at, job_at, edge_at = gather_world(
-                view,
-                executors,
-                levels,
-                profiles,
-                cpu,
-                memory,
-                picked,
-                scale,
-                low,
-                high,
-                at,
-                job_at,
-                edge_at,
-                rows,
-            )
+    for w in range(worlds.time_s.shape[0]):
+        if worlds.stage_ptr[w] < worlds.stage_ptr[w + 1]:
+            view = world_view(worlds, w)
+            at, job_at, edge_at = gather_world(view, known, cpu, memory, selection, at, job_at, edge_at, rows)
         starts[0, w + 1] = at
         starts[1, w + 1] = job_at
         starts[2, w + 1] = edge_at

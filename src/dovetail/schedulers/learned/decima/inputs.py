@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.core.dag import Bools, DagInfo, DagView, Floats, Ints
 from dovetail.features import FeatureSet, flatten
-from dovetail.features.dag import Features, KnownDurations, ManyDagViews
+from dovetail.features.dag import Features, Known, ManyDagViews
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,11 @@ def decima_input(
     dags = flatten(view, info)
     starts = np.zeros((3, dags.num_worlds + 1), dtype=np.int64)
     rows = gather_worlds(
-        *dags.for_kernels(),
-        info.num_executors,
-        *KnownDurations.of(info.profiles),
+        dags.worlds(),
+        Known.of(info.num_executors, info.profiles),
         np.array([kind.cpu for kind in info.classes]),
         np.array([kind.memory for kind in info.classes]),
-        *features.selection,
+        features.selection,
         starts,
     )
     nodes, _, edges = starts[:, -1].tolist()

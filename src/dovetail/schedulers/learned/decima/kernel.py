@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.core.dag import DagInfo, DagKernel, DagView, Floats, Ints, Reason
 from dovetail.features import FeatureSet
-from dovetail.features.dag import KnownDurations
+from dovetail.features.dag import Known, Selection
 from dovetail.schedulers.learned.decima.compiled import choose_one, workbench
 from dovetail.schedulers.learned.decima.forward import PackedNetwork
 from dovetail.schedulers.learned.decima.gather import gather_world, room_for
@@ -32,7 +32,8 @@ def pack_kernel(network: PackedNetwork, features: FeatureSet, info: DagInfo) -> 
     memory = np.array([kind.memory for kind in info.classes])
     weights = np.append(network.weights, np.zeros(len(network.weights) % 2, dtype=np.float32)).view(np.float64)
     sizes = class_sizes(info).ravel().astype(np.float64)
-    floats = [*KnownDurations.of(info.profiles), cpu, memory, sizes, scale, low, high, weights]
+    _, levels, mean_s = Known.of(info.num_executors, info.profiles)
+    floats = [levels, mean_s, cpu, memory, sizes, scale, low, high, weights]
     ints = [network.layers.ravel(), network.first, picked]
     starts = list(accumulate([len(block) for block in floats[:-1]], initial=0))
     int_starts = list(accumulate([len(block) for block in ints], initial=END + 1))
@@ -44,16 +45,17 @@ def pack_kernel(network: PackedNetwork, features: FeatureSet, info: DagInfo) -> 
 
 def decide(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
     classes = state[CLASSES]
-    levels = params[state[LEVELS] : state[PROFILES]]
-    profiles = params[state[PROFILES] : state[CPU]]
+    known = Known(state[EXECUTORS], params[state[LEVELS] : state[PROFILES]], params[state[PROFILES] : state[CPU]])
     cpu = params[state[CPU] : state[MEMORY]]
     memory = params[state[MEMORY] : state[SIZES]]
     sizes = params[state[SIZES] : state[SCALE]].astype(np.float32).reshape((classes, 2))
-    scale = params[state[SCALE] : state[LOW]]
-    low = params[state[LOW] : state[HIGH]]
-    high = params[state[HIGH] : state[WEIGHTS]]
     layers = state[state[LAYERS] : state[FIRST]]
-    picked = state[state[PICKED] : state[END]]
+    selection = Selection(
+        state[state[PICKED] : state[END]],
+        params[state[SCALE] : state[LOW]],
+        params[state[LOW] : state[HIGH]],
+        params[state[HIGH] : state[WEIGHTS]],
+    )
     network = PackedNetwork(
         params[state[WEIGHTS] :].view(np.float32),
         layers.reshape((layers.shape[0] // 3, 3)),
@@ -63,10 +65,8 @@ def decide(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
         state[LIMIT_SEES_STAGE] != 0,
         state[LIMITS] != 0,
     )
-    rows = room_for(view.stage_id.shape[0], view.edge_parent.shape[0], picked.shape[0], classes)
-    nodes, jobs, edges = gather_world(
-        view, state[EXECUTORS], levels, profiles, cpu, memory, picked, scale, low, high, 0, 0, 0, rows
-    )
+    rows = room_for(view.stage_id.shape[0], view.edge_parent.shape[0], selection.picked.shape[0], classes)
+    nodes, jobs, edges = gather_world(view, known, cpu, memory, selection, 0, 0, 0, rows)
     if nodes == 0:
         return 0
     bench = workbench(network, max(nodes, jobs, view.source_executors))
