@@ -3,7 +3,8 @@
 At each decision the network's likeliest choice and some drawn from its probabilities are completed in copies of the
 world's public state (`DagInfo.look_ahead`: mean durations, no coming arrivals), and another than the likeliest is
 taken only if it saves `margin_s`.  The copies are completed by a fast heuristic, or by the network itself, which
-takes fifteen to twenty times as long.  The budget is bounded: at most `tries` copies a decision, none when all draws agree.
+takes fifteen to twenty times as long.  The budget is bounded: at most `tries` copies a decision, none when all draws
+agree.
 
 With executors of several classes it follows the network: see `dag/rollout`.
 """
