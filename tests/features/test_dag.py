@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dovetail.core.dag import DagInfo, DagView, DurationProfiles
+from dovetail.core.dag import DagInfo, DagView, DurationProfiles, ExecutorClass
 from dovetail.core.errors import ConfigError, UnknownName
 from dovetail.core.seeds import SeedTree
 from dovetail.features import FEATURE_SETS, feature_set, flatten
@@ -78,7 +78,9 @@ def test_published_versions_keep_their_columns():
         "offered_of_cluster",
         "log_equal_share",
     )
-    assert names == {"decima-1": decima, "wide-1": wide, "informed-2": informed}
+    fit = ("memory", "fitting_offered", "fitting_of_cluster", "log_pressure", "excess_pressure")
+    classes = (*informed, *fit)
+    assert names == {"decima-1": decima, "wide-1": wide, "informed-2": informed, "classes-1": classes}
 
 
 def test_decima_by_hand():
@@ -110,8 +112,8 @@ def test_wide_by_hand():
     assert column["system_work_left"] == pytest.approx([0.072, 0.072, 0.072])
 
 
-def informed(view: DagView, info: DagInfo) -> dict[str, list[float]]:
-    features = feature_set("informed-2")
+def informed(view: DagView, info: DagInfo, name: str = "informed-2") -> dict[str, list[float]]:
+    features = feature_set(name)
     nodes = features.write(flatten(view, info))
     return {one.name: nodes[:, k].tolist() for k, one in enumerate(features.columns)}
 
@@ -146,6 +148,28 @@ def test_informed_durations_come_from_the_profiles():
     assert column["fresh_extra"] == pytest.approx([4.5 / 2, 0, 0])
     assert column["inflation"] == pytest.approx([(3 / 2.5 - 1) / 0.5, 0, 0])
     assert column["log_job_work_left"][0] == pytest.approx(np.log1p((60 * 2 + 40 * 5) / 10) / 5)
+
+
+def test_classes_by_hand():
+    # 30 small and 20 large executors; one small and three large ones on offer; the last stage needs a large one
+    sizes = (ExecutorClass(30, cpu=1.0, memory=0.5), ExecutorClass(20, cpu=1.0, memory=2.0))
+    view = TWO_JOBS._replace(source_by_class=np.array([1, 3]), stage_memory=np.array([0.4, 0.5, 1.0]))
+    column = informed(view, replace(INFO, classes=sizes), "classes-1")
+    waiting_s = np.array([60 + 200 + 400, 60 + 200 + 400, 400])  # unclaimed tasks times their mean duration
+    pressure = np.log1p(waiting_s / [50, 50, 20])
+    assert column["memory"] == pytest.approx([0.2, 0.25, 0.5])
+    assert column["fitting_offered"] == pytest.approx([4 / 20, 4 / 20, 3 / 20])
+    assert column["fitting_of_cluster"] == pytest.approx([1, 1, 0.4])
+    assert column["log_pressure"] == pytest.approx(pressure / 5)
+    assert column["excess_pressure"] == pytest.approx(pressure - pressure[0])
+
+
+def test_classes_where_executors_are_alike():
+    column = informed(TWO_JOBS, INFO, "classes-1")
+    assert column["memory"] == [0, 0, 0]
+    assert column["fitting_offered"] == pytest.approx([4 / 20] * 3)
+    assert column["fitting_of_cluster"] == [1, 1, 1]
+    assert column["excess_pressure"] == [0, 0, 0]
 
 
 def test_informed_needs_to_know_the_cluster():

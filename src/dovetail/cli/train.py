@@ -34,9 +34,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     learn.add_argument("--objective", default="average-jct", metavar="NAME", help="what to keep small (average-jct)")
     learn.add_argument(
         "--shape",
-        default="informed",
         metavar="NAME",
-        help="the network: informed, paper, no-graph or no-limits (informed)",
+        help="the network: informed, classes, paper, no-graph or no-limits (classes if executors differ, or informed)",
     )
     learn.add_argument("--algorithm", metavar="NAME", help="search, ppo or reinforce (search)")
     learn.add_argument("--iterations", type=int, metavar="N", help="after the lessons of imitation")
@@ -134,7 +133,8 @@ def _job(args: argparse.Namespace, asked: DagArguments) -> TrainJob:
         search_base(plan.search.base)
     aim = objective(args.objective)
     trained_for = Setting(setting.workload, setting.arrivals, setting.options, aim)
-    return TrainJob(trained_for, named_shape(args.shape), plan, to_plain(asked))
+    shape = args.shape or ("classes" if len(setting.options.classes) > 1 else "informed")
+    return TrainJob(trained_for, named_shape(shape), plan, to_plain(asked))
 
 
 def _command(args: argparse.Namespace, asked: DagArguments) -> str:
@@ -143,7 +143,7 @@ def _command(args: argparse.Namespace, asked: DagArguments) -> str:
     for name, default in (
         ("profile", "full"),
         ("objective", "average-jct"),
-        ("shape", "informed"),
+        ("shape", None),
         ("algorithm", None),
         ("iterations", None),
         ("teacher", None),

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.core.dag import DagInfo, DagView, DurationProfiles, Floats, Ints
+from dovetail.core.dag import DagInfo, DagView, Floats, Ints
 from dovetail.core.errors import ConfigError
 from dovetail.features.dag_columns import COLUMNS, NEEDS_CLUSTER, OF_ALL_JOBS, Column
 
@@ -65,8 +65,7 @@ class FlatDags:
     source_job: Ints  # (B,) job row, -1: the executors on offer belong to no job
     source_stage: Ints  # (B,) stage in its own world that they leave, -1: they are idle
     source_executors: Ints  # (B,)
-    num_executors: int = 0  # of the cluster; 0 = not known
-    profiles: DurationProfiles | None = None
+    info: DagInfo | None = None
 
     @property
     def num_worlds(self) -> int:
@@ -106,7 +105,7 @@ def flatten(view: DagView | ManyDagViews, info: DagInfo | None = None) -> FlatDa
     `info` is what some feature sets need to know of the cluster.
     """
     dags = _flatten_one(view) if isinstance(view, DagView) else _flatten_many(view)
-    return dags if info is None else replace(dags, num_executors=info.num_executors, profiles=info.profiles)
+    return replace(dags, info=info)
 
 
 def _flatten_one(view: DagView) -> FlatDags:
@@ -174,10 +173,17 @@ class Known(NamedTuple):
     executors: int
     levels: Floats  # (L,)
     mean_s: Floats  # (P * 3 * L,)
+    class_executors: Floats  # (C,)
+    cpu: Floats  # (C,)
+    memory: Floats  # (C,)
 
     @classmethod
-    def of(cls, executors: int, profiles: DurationProfiles | None) -> Known:
-        return cls(executors, *((np.zeros(0), np.zeros(0)) if profiles is None else profiles.flat))
+    def of(cls, info: DagInfo | None) -> Known:
+        if info is None:
+            return cls(0, *np.zeros((5, 0)))
+        durations = (np.zeros(0), np.zeros(0)) if info.profiles is None else info.profiles.flat
+        classes = np.array([(kind.count, kind.cpu, kind.memory) for kind in info.classes], dtype=np.float64)
+        return cls(info.num_executors, *durations, *classes.T.copy())
 
 
 class Selection(NamedTuple):
@@ -222,8 +228,8 @@ class FeatureSet:
         """(S, F) features of every stage; into the first S rows of `out`, if given, which are returned."""
         from dovetail.features.dag_measure import write_worlds  # loads numba
 
-        if dags.num_executors < 1 and any(column.name in NEEDS_CLUSTER for column in self.columns):
-            raise ConfigError(f"features {self.name}: the size of the cluster is not known; call flatten(view, info)")
+        if dags.info is None and any(column.name in NEEDS_CLUSTER for column in self.columns):
+            raise ConfigError(f"features {self.name}: the cluster is not known; call flatten(view, info)")
         nodes = np.empty((dags.num_stages, len(self)), dtype=np.float32) if out is None else out[: dags.num_stages]
-        write_worlds(dags.worlds(), Known.of(dags.num_executors, dags.profiles), self.selection, nodes)
+        write_worlds(dags.worlds(), Known.of(dags.info), self.selection, nodes)
         return nodes

@@ -4,7 +4,8 @@ A feature set is a name, a version and its columns.  What a trained model was tr
 that moves any number is a new version.  `decima-1` has the node features and the scales of Decima (SIGCOMM 2019,
 section 5.1 and public code); `wide-1` adds what a network without message passing cannot work out for itself, and
 what the weighted and the deadline objectives depend on; `informed-2` has how work grows with parallelism and each
-job's place among the others as well, and looks only at jobs that can still use executors.
+job's place among the others as well, and looks only at jobs that can still use executors; `classes-1` adds which
+executors a stage can run on, for clusters with several classes of them.
 
 Durations come from `DagInfo.profiles`, at the executors that a job holds; where there is no profile (row -1, or none
 at all) every wave takes the stage's mean.  A job's place is its rank by work left among the jobs that can still use
@@ -87,11 +88,17 @@ COLUMNS = (
     Column("held_of_share", "executors that the job holds, in equal shares", 1.0, high=10.0),
     Column("offered_of_cluster", "executors on offer, as a share of the cluster", 1.0, high=1.0),
     Column("log_equal_share", "logarithm of an equal share, in executors", 3.0),
+    Column("memory", "memory that a task needs, as a share of what the largest executor has", 1.0, high=1.0),
+    Column("fitting_offered", "executors on offer that a task of the stage fits on", 20.0),
+    Column("fitting_of_cluster", "executors that it fits on, as a share of the cluster", 1.0, high=1.0),
+    Column("log_pressure", "logarithm of the unclaimed work that needs such executors, in seconds of them all", 5.0),
+    Column("excess_pressure", "the same less that of the whole cluster", 1.0, low=-10.0, high=10.0),
 )
 """In the order in which `dag_measure` writes them."""
 
 _NAMES = tuple(column.name for column in COLUMNS)
 _WIDE = _NAMES.index("system_work_left") + 1
+_INFORMED = _NAMES.index("log_equal_share") + 1
 
 OF_ALL_JOBS = frozenset(("system_jobs", "system_work_left"))
 """What counts jobs as well that can use no more executors."""
@@ -99,9 +106,10 @@ OF_ALL_JOBS = frozenset(("system_jobs", "system_work_left"))
 PICKED = {
     "decima-1": _NAMES[:5],
     "wide-1": _NAMES[:_WIDE],
-    "informed-2": tuple(name for name in _NAMES if name not in OF_ALL_JOBS),
+    "informed-2": tuple(name for name in _NAMES[:_INFORMED] if name not in OF_ALL_JOBS),
+    "classes-1": tuple(name for name in _NAMES if name not in OF_ALL_JOBS),
 }
 """The columns of each feature set."""
 
 NEEDS_CLUSTER = frozenset(_NAMES[_WIDE:])
-"""What cannot be measured without knowing the size of the cluster."""
+"""What cannot be measured without knowing the cluster."""

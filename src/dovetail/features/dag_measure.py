@@ -27,8 +27,7 @@ forget_stale_code(Path(__file__).parent)
 # what a world is told once: numbers by job row, and of the whole
 RANK, BARE_WORK_S, FOREMOST = range(3)
 BY_JOB = 3
-SHARING, SHARING_WORK_S, WORK_S = range(3)
-IN_ALL = 3
+SHARING, SHARING_WORK_S, WORK_S, BY_CLASS = range(4)  # from BY_CLASS on: unclaimed work, by least class that fits
 
 
 @njit(**INNER)
@@ -51,14 +50,36 @@ def mean_duration_s(known, profile, otherwise_s, wave, executors):
 
 
 @njit(**INNER)
+def least_class(view, known, s):
+    """The class with the least memory that a task of the stage fits on; -1: there is none."""
+    least = -1
+    for c in range(known.class_executors.shape[0]):
+        if fits(view, known, s, c) and (least < 0 or known.memory[c] < known.memory[least]):
+            least = c
+    return least
+
+
+@njit(**INNER)
+def fits(view, known, s, c):
+    """Whether a task of the stage fits on an executor of that class."""
+    return view.stage_cpu[s] <= known.cpu[c] and view.stage_memory[s] <= known.memory[c]
+
+
+@njit(**INNER)
+def room_for_survey(view, known):
+    """`by_job` and `in_all`, as `survey` fills them."""
+    by_job = np.empty((BY_JOB, view.job_id.shape[0]), dtype=np.float64)
+    return by_job, np.empty(BY_CLASS + known.class_executors.shape[0], dtype=np.float64)
+
+
+@njit(**INNER)
 def survey(view, known, by_job, in_all):
-    """What all stages of a job, or of the world, have in common: into `by_job` (3, J) and `in_all` (3,)."""
+    """What all stages of a job, or of the world, have in common."""
     jobs = view.job_id.shape[0]
     keys = np.empty(jobs, dtype=np.float64)
     which = np.empty(jobs, dtype=np.int64)
     sharing = 0
-    in_all[SHARING_WORK_S] = 0.0
-    in_all[WORK_S] = 0.0
+    in_all[:] = 0.0
     for j in range(jobs - 1, -1, -1):  # of equal jobs the first ranks as the smaller
         by_job[RANK, j] = 0.0
         by_job[FOREMOST, j] = -1.0
@@ -73,6 +94,10 @@ def survey(view, known, by_job, in_all):
             if view.stage_left[s] > 0:
                 each_s = mean_duration_s(known, view.stage_profile[s], view.stage_mean_s[s], REST, FEW)
                 work_s += view.stage_left[s] * each_s
+            if view.stage_unclaimed[s] > 0:
+                least = least_class(view, known, s)
+                if least >= 0:
+                    in_all[BY_CLASS + least] += view.stage_unclaimed[s] * view.stage_mean_s[s]
             if view.stage_valid[s]:
                 best = np.int64(by_job[FOREMOST, j])
                 if best < 0 or (
@@ -136,6 +161,29 @@ def measure_stage(view, known, by_job, in_all, s, out):
     out[30] = held / max(equal_share, 1.0)
     out[31] = view.source_executors / max(executors, 1.0)
     out[32] = np.log1p(equal_share)
+    measure_fit(view, known, in_all, s, out)
+
+
+@njit(**INNER)
+def measure_fit(view, known, in_all, s, out):
+    """Those of the numbers that say what the stage can run on."""
+    least = least_class(view, known, s)
+    largest = offered = fitting = needing = needed_s = all_s = 0.0
+    for c in range(known.class_executors.shape[0]):
+        largest = max(largest, known.memory[c])
+        all_s += in_all[BY_CLASS + c]
+        if fits(view, known, s, c):
+            offered += view.source_by_class[c]
+            fitting += known.class_executors[c]
+        if least >= 0 and known.memory[c] >= known.memory[least]:
+            needing += known.class_executors[c]
+            needed_s += in_all[BY_CLASS + c]
+    pressure = np.log1p(needed_s / max(needing, 1.0))
+    out[33] = view.stage_memory[s] / largest if 0.0 < largest < np.inf else 0.0
+    out[34] = offered
+    out[35] = fitting / max(known.executors, 1.0)
+    out[36] = pressure
+    out[37] = pressure - np.log1p(all_s / max(known.executors, 1.0))
 
 
 @njit(**INNER)
@@ -191,14 +239,13 @@ def world_view(worlds, w):
 @njit(**OPTIONS)
 def write_worlds(worlds, known, selection, out):
     """The features of all stages of all worlds."""
-    in_all = np.empty(IN_ALL, dtype=np.float64)
     numbers = np.empty(MEASURES, dtype=np.float64)
     for w in range(worlds.time_s.shape[0]):
         first = worlds.stage_ptr[w]
         if first == worlds.stage_ptr[w + 1]:
             continue
         view = world_view(worlds, w)
-        by_job = np.empty((BY_JOB, view.job_id.shape[0]), dtype=np.float64)
+        by_job, in_all = room_for_survey(view, known)
         survey(view, known, by_job, in_all)
         for s in range(view.stage_id.shape[0]):
             write_stage(view, known, by_job, in_all, s, numbers, selection, out[first + s])

@@ -154,12 +154,12 @@ def candidates_at(
     valid = np.flatnonzero(one.valid)
     for _ in range(plan.random):
         node = int(rng.choice(valid))
-        kinds = np.flatnonzero(one.fits[node] & (one.offered[0] > 0))
-        kind = int(rng.choice(kinds))
-        room = min(int(one.offered[0, kind]), int(one.unclaimed[node]))
+        fitting = one.offered[0] * one.fits[node]
+        kind = int(rng.choice([-1, *np.flatnonzero(fitting)])) if len(fitting) > 1 else -1
+        room = min(int(fitting.sum() if kind == -1 else fitting[kind]), int(one.unclaimed[node]))
         given = int(np.ceil(np.exp(rng.uniform(0, np.log(room + 1e-9))))) if room > 1 else 1
         limit = int(one.held[node]) + min(given, room)
-        found[node, kind if one.offered.shape[1] > 1 else -1, limit] = None
+        found[node, kind, limit] = None
     return list(found)
 
 

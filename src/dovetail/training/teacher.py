@@ -45,16 +45,13 @@ def teacher_steps(
 
 
 def teacher_choice(scheduler: Any, view: DagView, given: DecimaInput, w: int) -> tuple[int, int, int]:
-    """(node row, class, limit): with a class, and a limit that can be reached; node -1 where the teacher declines."""
+    """(node row, class, limit): with a limit that can be reached; node -1 where the teacher declines."""
     decisions = scheduler.decide(view)
     if not decisions:
         return -1, -1, 0
     stage, limit, kind, _ = decisions[0]
     rows = np.arange(given.node_ptr[w], given.node_ptr[w + 1])
     node = int(rows[given.stage[rows] == stage][0])
-    offered = given.offered[w]
-    if len(offered) > 1 and kind == -1:
-        fitting = np.flatnonzero(given.fits[node] & (offered > 0))
-        kind = int(fitting[np.argmin(given.classes[fitting, 1])])
-    room = min(int(offered[max(kind, 0)]), int(given.unclaimed[node]))
-    return node, kind if len(offered) > 1 else -1, min(limit, int(given.held[node]) + room)
+    fitting = given.offered[w] * given.fits[node]
+    room = min(int(fitting.sum() if kind == -1 else fitting[kind]), int(given.unclaimed[node]))
+    return node, kind, min(limit, int(given.held[node]) + room)

@@ -281,7 +281,7 @@ def choose_one(
     # the executor class
     room = offered[0]
     if offered.shape[0] > 1:
-        count = 0
+        count = room = 0
         for c in range(offered.shape[0]):
             if rows.fits[row, c] and offered[c] > 0:
                 bench.x[width, count] = classes[c, 0]
@@ -290,10 +290,18 @@ def choose_one(
                 bench.x[width + 3, count] = classes[c, 1] - rows.memory[row]
                 bench.options[count] = c
                 count += 1
+                room += offered[c]
+        bench.x[width, count] = 0.0
+        bench.x[width + 1, count] = 0.0
+        bench.x[width + 2, count] = room * SCALE
+        bench.x[width + 3, count] = 0.0
+        bench.options[count] = -1
+        count += 1
         result = _options_net(network, CLASS, width, CLASS_FEATURES, count, bench)
         log_p += _draw(result[0], count, luck[1], bench.chosen)
         out[1] = bench.options[bench.chosen[0]]
-        room = offered[out[1]]
+        if out[1] >= 0:
+            room = offered[out[1]]
     # the limit
     count = min(room, rows.unclaimed[row])
     held = rows.held[row]
@@ -319,7 +327,7 @@ def choose_all(network, rows, node_ptr, job_ptr, edge_ptr, offered, classes, luc
     most = 1
     for w in range(worlds):
         most = max(most, node_ptr[w + 1] - node_ptr[w], job_ptr[w + 1] - job_ptr[w], offered[w].sum())
-    bench = workbench(network, most)
+    bench = workbench(network, most + 1)  # as many classes as executors on offer, or any
     for w in range(worlds):
         if node_ptr[w] < node_ptr[w + 1]:
             log_probability[w] = choose_one(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from dovetail.features.dag_measure import BY_JOB, IN_ALL, MEASURES, survey, world_view, write_stage
+from dovetail.features.dag_measure import MEASURES, fits, room_for_survey, survey, world_view, write_stage
 from dovetail.schedulers.learned.decima.jit import INNER, OPTIONS
 
 
@@ -41,10 +41,9 @@ def room_for(stages, edges, features, classes):
 
 
 @njit(**INNER)
-def gather_world(view, known, cpu, memory, selection, at, job_at, edge_at, rows):
+def gather_world(view, known, selection, at, job_at, edge_at, rows):
     """One world's nodes, jobs and edges from these rows on; returns where the next world's may begin."""
-    by_job = np.empty((BY_JOB, view.job_id.shape[0]), dtype=np.float64)
-    in_all = np.empty(IN_ALL, dtype=np.float64)
+    by_job, in_all = room_for_survey(view, known)
     numbers = np.empty(MEASURES, dtype=np.float64)
     new_row = np.empty(view.stage_id.shape[0], dtype=np.int64)
     survey(view, known, by_job, in_all)
@@ -66,8 +65,8 @@ def gather_world(view, known, cpu, memory, selection, at, job_at, edge_at, rows)
         rows.held[at] = view.job_executors[j]
         rows.unclaimed[at] = view.stage_unclaimed[s]
         rows.memory[at] = view.stage_memory[s]
-        for c in range(cpu.shape[0]):
-            rows.fits[at, c] = view.stage_cpu[s] <= cpu[c] and view.stage_memory[s] <= memory[c]
+        for c in range(known.class_executors.shape[0]):
+            rows.fits[at, c] = fits(view, known, s, c)
         at += 1
     for e in range(view.edge_parent.shape[0]):
         parent = new_row[view.edge_parent[e]]
@@ -79,14 +78,16 @@ def gather_world(view, known, cpu, memory, selection, at, job_at, edge_at, rows)
 
 
 @njit(**OPTIONS)
-def gather_worlds(worlds, known, cpu, memory, selection, starts):
+def gather_worlds(worlds, known, selection, starts):
     """All worlds, one after the other; where the nodes, jobs and edges of each begin goes to `starts` (3, B + 1)."""
-    rows = room_for(worlds.stage_ptr[-1], worlds.edge_ptr[-1], selection.picked.shape[0], cpu.shape[0])
+    rows = room_for(
+        worlds.stage_ptr[-1], worlds.edge_ptr[-1], selection.picked.shape[0], known.class_executors.shape[0]
+    )
     at = job_at = edge_at = 0
     for w in range(worlds.time_s.shape[0]):
         if worlds.stage_ptr[w] < worlds.stage_ptr[w + 1]:
             view = world_view(worlds, w)
-            at, job_at, edge_at = gather_world(view, known, cpu, memory, selection, at, job_at, edge_at, rows)
+            at, job_at, edge_at = gather_world(view, known, selection, at, job_at, edge_at, rows)
         starts[0, w + 1] = at
         starts[1, w + 1] = job_at
         starts[2, w + 1] = edge_at

@@ -78,9 +78,7 @@ def decima_input(
     starts = np.zeros((3, dags.num_worlds + 1), dtype=np.int64)
     rows = gather_worlds(
         dags.worlds(),
-        Known.of(info.num_executors, info.profiles),
-        np.array([kind.cpu for kind in info.classes]),
-        np.array([kind.memory for kind in info.classes]),
+        Known.of(info),
         features.selection,
         starts,
     )

@@ -21,33 +21,36 @@ from dovetail.schedulers.learned.decima.inputs import class_sizes
 LEARNED = int(Reason.LEARNED)
 # `state` begins with these; then where each block of floats begins in `params`, where each block of integers begins
 # in `state` itself, and those integers
-EXECUTORS, CLASSES, EMBEDDING, GRAPH, LIMIT_SEES_STAGE, LIMITS, FLOATS = range(7)
-LEVELS, PROFILES, CPU, MEMORY, SIZES, SCALE, LOW, HIGH, WEIGHTS = range(FLOATS, FLOATS + 9)
+EXECUTORS, EMBEDDING, GRAPH, LIMIT_SEES_STAGE, LIMITS, FLOATS = range(6)
+LEVELS, PROFILES, COUNT, CPU, MEMORY, SIZES, SCALE, LOW, HIGH, WEIGHTS = range(FLOATS, FLOATS + 10)
 LAYERS, FIRST, PICKED, END = range(WEIGHTS + 1, WEIGHTS + 5)
 
 
 def pack_kernel(network: PackedNetwork, features: FeatureSet, info: DagInfo) -> DagKernel:
     picked, scale, low, high = features.selection
-    cpu = np.array([kind.cpu for kind in info.classes])
-    memory = np.array([kind.memory for kind in info.classes])
     weights = np.append(network.weights, np.zeros(len(network.weights) % 2, dtype=np.float32)).view(np.float64)
     sizes = class_sizes(info).ravel().astype(np.float64)
-    _, levels, mean_s = Known.of(info.num_executors, info.profiles)
-    floats = [levels, mean_s, cpu, memory, sizes, scale, low, high, weights]
+    executors, *known = Known.of(info)
+    floats = [*known, sizes, scale, low, high, weights]
     ints = [network.layers.ravel(), network.first, picked]
     starts = list(accumulate([len(block) for block in floats[:-1]], initial=0))
     int_starts = list(accumulate([len(block) for block in ints], initial=END + 1))
     options = [network.graph, network.limit_sees_stage, network.limits]
-    fixed = [info.num_executors, len(cpu), network.embedding, *options]
+    fixed = [executors, network.embedding, *options]
     state = np.concatenate([np.array([*fixed, *starts, *int_starts]), *ints]).astype(np.int64)
     return DagKernel(decide, np.concatenate(floats), state, allocates=True)
 
 
 def decide(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
-    classes = state[CLASSES]
-    known = Known(state[EXECUTORS], params[state[LEVELS] : state[PROFILES]], params[state[PROFILES] : state[CPU]])
-    cpu = params[state[CPU] : state[MEMORY]]
-    memory = params[state[MEMORY] : state[SIZES]]
+    known = Known(
+        state[EXECUTORS],
+        params[state[LEVELS] : state[PROFILES]],
+        params[state[PROFILES] : state[COUNT]],
+        params[state[COUNT] : state[CPU]],
+        params[state[CPU] : state[MEMORY]],
+        params[state[MEMORY] : state[SIZES]],
+    )
+    classes = known.class_executors.shape[0]
     sizes = params[state[SIZES] : state[SCALE]].astype(np.float32).reshape((classes, 2))
     layers = state[state[LAYERS] : state[FIRST]]
     selection = Selection(
@@ -66,10 +69,10 @@ def decide(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
         state[LIMITS] != 0,
     )
     rows = room_for(view.stage_id.shape[0], view.edge_parent.shape[0], selection.picked.shape[0], classes)
-    nodes, jobs, edges = gather_world(view, known, cpu, memory, selection, 0, 0, 0, rows)
+    nodes, jobs, edges = gather_world(view, known, selection, 0, 0, 0, rows)
     if nodes == 0:
         return 0
-    bench = workbench(network, max(nodes, jobs, view.source_executors))
+    bench = workbench(network, max(nodes, jobs, view.source_executors + 1))
     luck = np.full(3, -1.0)
     chosen = np.full(3, -1, dtype=np.int64)
     choose_one(

@@ -144,17 +144,15 @@ def _class_options(
         return offered[:, 0], np.full(len(node), -1), np.zeros((0, CLASS_FEATURES), dtype=np.float32), nothing
     fits = np.concatenate([one.fits for one in inputs])[node]
     memory = np.concatenate([one.memory for one in inputs])[node]
-    decision, kind = np.nonzero(fits & (offered > 0))
-    features = np.stack(
-        [
-            sizes[kind, 0],
-            sizes[kind, 1],
-            offered[decision, kind] * COUNT_SCALE,
-            sizes[kind, 1] - memory[decision],
-        ],
-        axis=1,
-    ).astype(np.float32)
-    row = np.flatnonzero(kind == executor_class[decision])
+    offered = np.where(fits, offered, 0)
+    offered = np.column_stack([offered, offered.sum(axis=1)])  # the last column, which is also number -1: any class
+    decision, kind = np.nonzero(offered)
+    one_class = kind < len(sizes)
+    features = np.zeros((len(kind), CLASS_FEATURES), dtype=np.float32)
+    features[:, 2] = offered[decision, kind] * COUNT_SCALE
+    features[one_class, :2] = sizes[kind[one_class]]
+    features[one_class, 3] = sizes[kind[one_class], 1] - memory[decision[one_class]]
+    row = np.flatnonzero(kind == executor_class[decision] % offered.shape[1])
     return offered[np.arange(len(node)), executor_class], row, features, decision
 
 

@@ -15,7 +15,8 @@ from dovetail.features import feature_set
 
 LEAK = 0.2  # slope of the leaky rectifier below 0
 LIMIT_FEATURES = 5  # of a limit: itself, what it gives, their logarithms, and the share of what could be given
-CLASS_FEATURES = 4  # of an executor class: CPU, memory, how many are on offer, memory a task would leave unused
+CLASS_FEATURES = 4  # of an executor class: CPU, memory, how many are on offer, memory a task would leave unused; of
+# "any class": 0, 0, how many are on offer that fit, 0
 COUNT_SCALE = 1.0 / 20.0  # of executors, where they are an input
 LOG_SCALE = 1.0 / 3.0  # of their logarithms
 NETS = ("prepare", "message", "gather", "job_in", "job_out", "all_in", "all_out", "stage", "limit", "class")
@@ -98,12 +99,13 @@ class Parameter(NamedTuple):
 
 SHAPES = {
     "informed": DecimaShape(),
+    "classes": DecimaShape("classes-1"),
     "paper": DecimaShape("decima-1", 8, (16, 8), (32, 16, 8), limit_sees_stage=False),
     "no-graph": DecimaShape(graph=False),
     "no-limits": DecimaShape(limits=False),
 }
-"""informed: ours.  paper: the published nets; its features, widths and depth (the public code's).  The others leave
-out a part, to see what it is worth."""
+"""informed: ours.  classes: ours where executors differ.  paper: the published nets; its features, widths and depth
+(the public code's).  The others leave out a part, to see what it is worth."""
 
 
 def named_shape(name: str) -> DecimaShape:
