@@ -193,6 +193,7 @@ class Selection(NamedTuple):
     scale: Floats
     low: Floats
     high: Floats
+    logarithmic: bool
 
 
 @dataclass(frozen=True)
@@ -201,23 +202,28 @@ class FeatureSet:
 
     name: str
     columns: tuple[Column, ...]
+    logarithmic: bool = False
 
     def __len__(self) -> int:
         return len(self.columns)
 
     @cached_property
     def low(self) -> Features:
-        return np.array([column.low for column in self.columns], dtype=np.float32)
+        return self._shown([column.low for column in self.columns])
 
     @cached_property
     def high(self) -> Features:
-        return np.array([column.high for column in self.columns], dtype=np.float32)
+        return self._shown([column.high for column in self.columns])
+
+    def _shown(self, bounds: list[float]) -> Features:
+        values = np.array(bounds)
+        return (np.copysign(np.log1p(np.abs(values)), values) if self.logarithmic else values).astype(np.float32)
 
     @cached_property
     def selection(self) -> Selection:
         picked = np.array([COLUMNS.index(column) for column in self.columns], dtype=np.int64)
         scale, low, high = np.array([(c.scale, c.low, c.high) for c in self.columns], dtype=np.float64).T.copy()
-        return Selection(picked, scale, low, high)
+        return Selection(picked, scale, low, high, self.logarithmic)
 
     @property
     def needs_all_jobs(self) -> bool:

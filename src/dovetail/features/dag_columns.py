@@ -4,8 +4,9 @@ A feature set is a name, a version and its columns.  What a trained model was tr
 that moves any number is a new version.  `decima-1` has the node features and the scales of Decima (SIGCOMM 2019,
 section 5.1 and public code); `wide-1` adds what a network without message passing cannot work out for itself, and
 what the weighted and the deadline objectives depend on; `informed-2` has how work grows with parallelism and each
-job's place among the others as well, and looks only at jobs that can still use executors; `classes-1` adds which
-executors a stage can run on, for clusters with several classes of them.
+job's place among the others as well, and looks only at jobs that can still use executors; `informed-3` has the same
+on a logarithmic scale, for traces in which jobs differ a thousandfold; `classes-1` adds which executors a stage can
+run on, for clusters with several classes of them.
 
 Durations come from `DagInfo.profiles`, at the executors that a job holds; where there is no profile (row -1, or none
 at all) every wave takes the stage's mean.  A job's place is its rank by work left among the jobs that can still use
@@ -107,9 +108,13 @@ PICKED = {
     "decima-1": _NAMES[:5],
     "wide-1": _NAMES[:_WIDE],
     "informed-2": tuple(name for name in _NAMES[:_INFORMED] if name not in OF_ALL_JOBS),
+    "informed-3": tuple(name for name in _NAMES[:_INFORMED] if name not in OF_ALL_JOBS),
     "classes-1": tuple(name for name in _NAMES if name not in OF_ALL_JOBS),
 }
 """The columns of each feature set."""
+
+LOGARITHMIC = frozenset(("informed-3", "classes-1"))
+"""Sets whose numbers x, scaled and cut off, are shown as ln(1 + |x|) with the sign of x."""
 
 NEEDS_CLUSTER = frozenset(_NAMES[_WIDE:])
 """What cannot be measured without knowing the cluster."""

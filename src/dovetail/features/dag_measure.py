@@ -192,7 +192,8 @@ def write_stage(view, known, by_job, in_all, s, numbers, selection, out):
     measure_stage(view, known, by_job, in_all, s, numbers)
     for f in range(selection.picked.shape[0]):
         scaled = numbers[selection.picked[f]] / selection.scale[f]
-        out[f] = min(max(scaled, selection.low[f]), selection.high[f])
+        scaled = min(max(scaled, selection.low[f]), selection.high[f])
+        out[f] = np.copysign(np.log1p(abs(scaled)), scaled) if selection.logarithmic else scaled
 
 
 @njit(**INNER)

@@ -41,7 +41,7 @@ def change_card(stored: Path, **changes: object) -> None:
         ({"kind": "das"}, "not the card of a decima network"),
         ({"format": 99}, "not the card of a decima network of format 1"),
         ({"shape": {"features": "informed-2"}}, "not that of a decima network"),
-        ({"feature_columns": ["tasks"]}, r"trained on features \['tasks'\], but informed-2 has"),
+        ({"feature_columns": ["tasks"]}, r"trained on features \['tasks'\], but informed-3 has"),
         ({"shape": {**SHAPE.__dict__, "features": "informed-7"}}, "features that this version does not have"),
         ({"shape": {**SHAPE.__dict__, "embedding": 6}}, r"expected float32 \(6, 6\)"),
         ({"shape": {**SHAPE.__dict__, "head": [9, 9]}}, "does not fit its card: class.2.bias"),

@@ -2,7 +2,7 @@
 
 At each decision the network looks at all stages that still have something to do, their jobs and the whole system,
 and takes the stage, the executor class (where there are several) and the limit that it thinks best.  It is computed
-compiled, without torch.  Ours differs from the published one in what it sees (`features/dag_informed`) and in that
+compiled, without torch.  Ours differs from the published one in what it sees (`features/dag_columns`) and in that
 the limit is scored from the chosen stage as well; the shape `paper` has neither.
 """
 

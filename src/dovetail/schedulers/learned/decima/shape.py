@@ -31,7 +31,7 @@ class DecimaShape:
     stages, and with it the embedding of jobs and of the whole system.  limits=False gives a stage all it can use.
     """
 
-    features: str = "informed-2"
+    features: str = "informed-3"
     embedding: int = 16
     hidden: tuple[int, ...] = (32, 16)
     head: tuple[int, ...] = (32, 16)
