@@ -1,24 +1,27 @@
 """A trained network as an ONNX graph, for programs that have neither torch nor this package.
 
-One decision at a time.  Inputs (N nodes, J jobs, E edges, Q questions):
+One decision at a time.  Inputs (N nodes, J jobs, E edges, Q and K questions):
 
     nodes (N, F) float32       features of the stages, as `decima_input` makes them
     node_job (N,) int64        job of each, 0 .. J - 1
     jobs (J,) int64            0 .. J - 1, there for their number
     parent, child (E,) int64   dependencies between nodes
     height (N,) int64          edges on the longest way down from each node
-    asked (Q,) int64           nodes that limits are asked for
+    limits_of (Q,) int64       nodes that limits are asked for
     limits (Q, 5) float32      features of those limits, as `limit_columns` makes them
+    classes_of (K,) int64      nodes that executor classes are asked for
+    classes (K, 4) float32     features of those classes, as `class_columns` makes them
 
-Outputs: `stage_score` (N,), to be compared among the stages that may be chosen, and `limit_score` (Q,), to be
-compared among the limits of one node.  Ask for the stages first (any Q), then for the limits of the best.
+Outputs: `stage_score` (N,), to be compared among the stages that may be chosen; `limit_score` (Q,) and `class_score`
+(K,), to be compared among those of one node.  Ask for the stages first (any Q, K), then, where there are several, for
+the classes on offer that the best fits on and any of them, then for the limits.
 """
 
 from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -33,7 +36,7 @@ from dovetail.features import feature_set
 from dovetail.schedulers.learned.decima.checkpoint import Checkpoint
 from dovetail.schedulers.learned.decima.inputs import DecimaInput, decima_input
 from dovetail.schedulers.learned.decima.network import DecimaNetwork
-from dovetail.schedulers.learned.decima.shape import LIMIT_FEATURES, DecimaShape
+from dovetail.schedulers.learned.decima.shape import CLASS_FEATURES, LIMIT_FEATURES, DecimaShape
 from dovetail.sim.dag import DagOptions, DagWorld
 from dovetail.workloads import Arrivals, open_source
 
@@ -56,9 +59,11 @@ class SingleDecision(nn.Module):
         parent: Tensor,
         child: Tensor,
         height: Tensor,
-        asked: Tensor,
+        limits_of: Tensor,
         limits: Tensor,
-    ) -> tuple[Tensor, Tensor]:
+        classes_of: Tensor,
+        classes: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         through, shape = self.network._through, self.network.shape
         width = shape.embedding
         by_job = torch.zeros(jobs.shape[0], width)
@@ -79,15 +84,25 @@ class SingleDecision(nn.Module):
         everywhere = whole.expand(nodes.shape[0], width)
         about = torch.cat([nodes, embedded, by_job[node_job], everywhere], dim=1)
         stage_score = through("stage", about).squeeze(1)
-        if shape.limit_sees_stage:
-            chosen = about[asked]
-        else:
-            chosen = torch.cat([by_job[node_job[asked]], whole.expand(asked.shape[0], width)], dim=1)
-        return stage_score, through("limit", torch.cat([chosen, limits], dim=1)).squeeze(1)
+        chosen = about if shape.limit_sees_stage else about[:, -2 * width :]
+        limit_score = through("limit", torch.cat([chosen[limits_of], limits], dim=1)).squeeze(1)
+        class_score = through("class", torch.cat([chosen[classes_of], classes], dim=1)).squeeze(1)
+        return stage_score, limit_score, class_score
 
 
-def onnx_inputs(given: DecimaInput, asked: Ints, limits: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
-    """What the graph takes, for one world; `asked` and `limits` are the questions."""
+class Asked(NamedTuple):
+    """Limits or classes to be scored."""
+
+    node: Ints  # (Q,)
+    features: NDArray[np.float32]  # (Q, 5) or (Q, 4)
+
+
+NO_LIMITS = Asked(np.zeros(0, dtype=np.int64), np.zeros((0, LIMIT_FEATURES), dtype=np.float32))
+NO_CLASSES = Asked(np.zeros(0, dtype=np.int64), np.zeros((0, CLASS_FEATURES), dtype=np.float32))
+
+
+def onnx_inputs(given: DecimaInput, limits: Asked = NO_LIMITS, classes: Asked = NO_CLASSES) -> dict[str, NDArray[Any]]:
+    """What the graph takes, for one world, and what it is asked besides the stages."""
     height = np.zeros(len(given.nodes), dtype=np.int64)
     parent, child = given.edges[:, 0], given.edges[:, 1]
     for _ in range(LEVELS + 1):
@@ -101,8 +116,10 @@ def onnx_inputs(given: DecimaInput, asked: Ints, limits: NDArray[np.float32]) ->
         "parent": np.ascontiguousarray(parent),
         "child": np.ascontiguousarray(child),
         "height": height,
-        "asked": asked,
-        "limits": limits,
+        "limits_of": limits.node,
+        "limits": limits.features,
+        "classes_of": classes.node,
+        "classes": classes.features,
     }
 
 
@@ -123,10 +140,10 @@ def export_onnx(checkpoint: Checkpoint, file: Path, given: DecimaInput) -> float
     network.load_arrays(checkpoint.parameters)
     single = SingleDecision(network).eval()
     asked = np.flatnonzero(given.valid)[:2]
-    limits = np.random.default_rng(0).random((len(asked), LIMIT_FEATURES), dtype=np.float32)
-    inputs = onnx_inputs(given, asked, limits)
+    some = np.random.default_rng(0).random((len(asked), LIMIT_FEATURES + CLASS_FEATURES), dtype=np.float32)
+    inputs = onnx_inputs(given, Asked(asked, some[:, :LIMIT_FEATURES]), Asked(asked, some[:, LIMIT_FEATURES:]))
     tensors = {name: torch.from_numpy(value) for name, value in inputs.items()}
-    many = {name: torch.export.Dim(name) for name in ("N", "J", "E", "Q")}
+    many = {name: torch.export.Dim(name) for name in ("N", "J", "E", "Q", "K")}
     sizes = {
         "nodes": "N",
         "node_job": "N",
@@ -134,8 +151,10 @@ def export_onnx(checkpoint: Checkpoint, file: Path, given: DecimaInput) -> float
         "parent": "E",
         "child": "E",
         "height": "N",
-        "asked": "Q",
+        "limits_of": "Q",
         "limits": "Q",
+        "classes_of": "K",
+        "classes": "K",
     }
     partial = file.with_name(file.name + ".part")
     with torch.no_grad(), warnings.catch_warnings():
@@ -145,7 +164,7 @@ def export_onnx(checkpoint: Checkpoint, file: Path, given: DecimaInput) -> float
             tuple(tensors.values()),
             str(partial),
             input_names=list(tensors),
-            output_names=["stage_score", "limit_score"],
+            output_names=["stage_score", "limit_score", "class_score"],
             dynamic_shapes=tuple({0: many[sizes[name]]} for name in tensors),
             dynamo=True,
             external_data=False,

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from dovetail.core.dag import Ints
+from dovetail.core.dag import Floats, Ints
 from dovetail.schedulers.learned.decima.forward import Choices
 from dovetail.schedulers.learned.decima.inputs import DecimaInput
 from dovetail.schedulers.learned.decima.shape import CLASS_FEATURES, COUNT_SCALE, LEAK, LOG_SCALE, DecimaShape
@@ -124,6 +124,16 @@ def limit_columns(held: Ints, given: Ints, most: Ints) -> tuple[NDArray[Any], ..
     )
 
 
+def class_columns(sizes: NDArray[np.float32], kind: Ints, offered: Ints, memory: Floats) -> NDArray[np.float32]:
+    """(K, 4) the features of executor classes (-1: any) of which so many are on offer, for tasks of that memory."""
+    one = kind >= 0
+    features = np.zeros((len(kind), CLASS_FEATURES), dtype=np.float32)
+    features[:, 2] = offered * COUNT_SCALE
+    features[one, :2] = sizes[kind[one]]
+    features[one, 3] = sizes[kind[one], 1] - memory[one]
+    return features
+
+
 def _starts(sizes: Sequence[int]) -> Ints:
     """Where each part begins once they are joined; at the end, how much they are together."""
     return np.cumsum([0, *sizes])
@@ -147,12 +157,9 @@ def _class_options(
     offered = np.where(fits, offered, 0)
     offered = np.column_stack([offered, offered.sum(axis=1)])  # the last column, which is also number -1: any class
     decision, kind = np.nonzero(offered)
-    one_class = kind < len(sizes)
-    features = np.zeros((len(kind), CLASS_FEATURES), dtype=np.float32)
-    features[:, 2] = offered[decision, kind] * COUNT_SCALE
-    features[one_class, :2] = sizes[kind[one_class]]
-    features[one_class, 3] = sizes[kind[one_class], 1] - memory[decision[one_class]]
-    row = np.flatnonzero(kind == executor_class[decision] % offered.shape[1])
+    kind = np.where(kind < len(sizes), kind, -1)
+    features = class_columns(sizes, kind, offered[decision, kind], memory[decision])
+    row = np.flatnonzero(kind == executor_class[decision])
     return offered[np.arange(len(node)), executor_class], row, features, decision
 
 
