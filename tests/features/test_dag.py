@@ -115,17 +115,19 @@ def test_wide_by_hand():
 
 def informed(view: DagView, info: DagInfo, name: str = "informed-2") -> dict[str, list[float]]:
     features = feature_set(name)
-    nodes = features.write(flatten(view, info)).astype(np.float64)
-    if features.logarithmic:
-        nodes = np.copysign(np.expm1(np.abs(nodes)), nodes)
+    nodes = features.write(flatten(view, info))
     return {one.name: nodes[:, k].tolist() for k, one in enumerate(features.columns)}
 
 
-def test_logarithmic_by_hand():
-    plain, shown = (feature_set(name).write(flatten(TWO_JOBS, INFO)) for name in ("informed-2", "informed-3"))
-    assert shown == pytest.approx(np.sign(plain) * np.log1p(np.abs(plain)), rel=1e-6)
+def test_large_numbers_are_compressed():
+    view = TWO_JOBS._replace(stage_mean_s=np.array([2.0, 5e4, 80.0]), job_executors=np.array([180, 0]))
     features = feature_set("informed-3")
-    assert (features.low <= shown).all() and (shown <= features.high).all() and shown.min() < 0
+    plain, shown = (feature_set(name).write(flatten(view, INFO)) for name in ("informed-2", "informed-3"))
+    large = np.abs(plain) > 4
+    assert (shown[~large] == plain[~large]).all()
+    assert shown[large] == pytest.approx(np.sign(plain[large]) * 4 * (1 + np.log(np.abs(plain[large]) / 4)), rel=1e-6)
+    assert (plain[large] > 0).any() and (plain[large] < 0).any()
+    assert (features.low <= shown).all() and (shown <= features.high).all()
 
 
 def test_informed_by_hand():

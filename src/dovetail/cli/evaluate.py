@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     if results.failures:
         return EXIT_FAILED
     if args.write:
-        held_out = _held_out(asked, results, yardstick)
+        held_out = _held_out(args.checkpoint, asked, results, yardstick)
         save_checkpoint(path, replace(checkpoint, card={**checkpoint.card, "held_out": held_out}))
         note(f"written to the card of {path}")
     return 0
@@ -72,10 +72,10 @@ def _arguments(args: argparse.Namespace, checkpoint: Checkpoint, path: Path) -> 
     return build(DagArguments, {**values, "schedulers": [*others, ours]}, f"{path}: arguments")
 
 
-def _held_out(asked: DagArguments, results: MatrixResults, yardstick: str) -> dict[str, Any]:
+def _held_out(network: str, asked: DagArguments, results: MatrixResults, yardstick: str) -> dict[str, Any]:
     """The table in short."""
     document = results.comparison(yardstick).as_json({})
-    rows = {_label(row): row for row in document["rows"]}
+    rows = {_label(row, network): row for row in document["rows"]}
     return {
         "seeds": [asked.seed_range[0], asked.seed_range[-1]],
         "best_heuristic": document["best_heuristic"],
@@ -84,9 +84,15 @@ def _held_out(asked: DagArguments, results: MatrixResults, yardstick: str) -> di
     }
 
 
-def _label(row: dict[str, Any]) -> str:
-    """A scheduler by its spec; the network itself without its path."""
-    name, params = row["scheduler"], row.get("params") or {}
-    if name == "dag/decima" or not params:
-        return str(name)
+def _label(row: dict[str, Any], network: str) -> str:
+    """A scheduler by its spec; the network itself without its path, others with theirs."""
+    from dovetail.schedulers.learned.decima.scheduler import Decima
+
+    name, params = str(row["scheduler"]), row.get("params") or {}
+    if name == "dag/decima":
+        params = {"checkpoint": Decima.Params().checkpoint, **params}
+        if params == {"checkpoint": network}:
+            return name
+    if not params:
+        return name
     return f"{name}:{','.join(f'{key}={value}' for key, value in params.items())}"

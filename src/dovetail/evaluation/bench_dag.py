@@ -25,6 +25,9 @@ import numpy as np
 from dovetail.core.dag import Ints
 from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.core.seeds import SeedTree
+from dovetail.evaluation.contenders import choose
+from dovetail.evaluation.matrix_cell import DagSetting, OpenSetting
+from dovetail.evaluation.warm_up import warm_up
 from dovetail.schedulers import SCHEDULERS
 from dovetail.sim.dag import DagOptions, DagScheduler, DagWorld, run
 from dovetail.sim.dag.batch import DagBatch, DagBatchView, Episode
@@ -307,24 +310,24 @@ def compile_seconds() -> tuple[float, float]:
 
 
 def compile_everything() -> None:
-    """The simulator, alone and batched, looking ahead, and the kernel of every scheduler that can be had here."""
-    source, cluster, seeds = open_source("tpch-like"), DagOptions(), SeedTree(1)
-    _compile(source, cluster)
-    workload = source.sequence(2, Arrivals(), seeds)
-    for name in SCHEDULERS.names("dag"):
-        try:
-            scheduler: DagScheduler = SCHEDULERS.create(name)
-        except DovetailError:  # of an extra that is not installed
-            continue
-        time_run(workload, cluster, seeds, scheduler, compiled=True)
+    """The simulator, alone and batched, looking ahead, and every scheduler that can be had here."""
+    options = BenchOptions()
+    source = open_source(options.workload)
+    setting = DagSetting(options.workload, jobs=2, arrivals=Arrivals(), options=options.cluster())
+    warm_up(OpenSetting(setting, source), choose("all", jobs=2).contenders, lambda: None)
+    _compile_batch(source, options.cluster())
 
 
 def _compile(source: DagSource, cluster: DagOptions) -> None:
-    seeds = SeedTree(1)
-    workload = source.sequence(2, Arrivals(), seeds)
+    workload = source.sequence(2, Arrivals(), SeedTree(1))
     for compiled in (True, False):
-        time_run(workload, cluster, seeds, _scheduler(), compiled=compiled)
-    batch = DagBatch(source.catalogue, cluster, iter([Episode(workload, seeds)]), 1)
+        time_run(workload, cluster, SeedTree(1), _scheduler(), compiled=compiled)
+    _compile_batch(source, cluster)
+
+
+def _compile_batch(source: DagSource, cluster: DagOptions) -> None:
+    workload = source.sequence(2, Arrivals(), SeedTree(1))
+    batch = DagBatch(source.catalogue, cluster, iter([Episode(workload, SeedTree(1))]), 1)
     view, _ = batch.start()
     batch.step(*random_decisions(view, np.random.default_rng(0)))
 

@@ -8,23 +8,17 @@ share nothing with the parent, and give the same numbers however many there are.
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
-from dovetail.core.dag import HasKernel
 from dovetail.core.errors import ConfigError
-from dovetail.core.seeds import SeedTree
-from dovetail.evaluation.contenders import OTHER, Contender
-from dovetail.evaluation.matrix_cell import Failure, OpenSetting, Row, run_cell, run_python
+from dovetail.evaluation.contenders import Contender
+from dovetail.evaluation.matrix_cell import Failure, OpenSetting, Row, run_cell
 from dovetail.evaluation.matrix_pool import run_in_processes
 from dovetail.evaluation.matrix_worker import Chunk
-from dovetail.sim.dag import DagWorld
-from dovetail.workloads.arrivals import Arrivals
+from dovetail.evaluation.warm_up import warm_up
 
 INLINE_JOBS = 2_000  # simulated jobs below which starting processes takes longer than the work
-PATIENCE_S = 2.5  # loading compiled code takes less than this, compiling it takes more
 
 Outcome = Row | Failure
 
@@ -95,40 +89,3 @@ def run_matrix(
         sequence = opened.sequence(chunk.seed)
         for contender in chunk.contenders:
             yield run_cell(opened, sequence, contender, chunk.seed, keep=chunk.keep, timed=chunk.timed)
-
-
-def warm_up(opened: OpenSetting, contenders: Iterable[Contender], on_compile: Callable[[], None]) -> None:
-    """Have what the contenders need compiled and cached on disk, before several processes want it at once.
-
-    Schedulers from outside are left alone: they are not ours to call more often than was asked for.
-    """
-    seeds = SeedTree(0).child("warm-up")
-    ours = {contender.name: contender for contender in contenders if contender.kind != OTHER}
-    ready: set[object] = set()
-    with _announced(on_compile):
-        sequence = opened.source.sequence(1, Arrivals("batch"), seeds)
-        for contender in ours.values():
-            with suppress(Exception):  # whatever is wrong comes up again, and is reported, in its cell
-                scheduler = contender.create()
-                world = DagWorld(sequence, opened.setting.options, seeds, record=True)
-                scheduler.reset(world.info_for(scheduler), seeds.generator())
-                kernel = scheduler.kernel() if isinstance(scheduler, HasKernel) else None
-                if kernel is None or "python" not in ready:
-                    run_python(world, scheduler, seeds.generator())
-                    ready.add("python")
-                    world = DagWorld(sequence, opened.setting.options, seeds, record=True)
-                if kernel is not None and kernel.function not in ready:
-                    world.run_kernel(kernel)
-                    ready.add(kernel.function)
-
-
-@contextmanager
-def _announced(on_delay: Callable[[], None]) -> Iterator[None]:
-    """Call `on_delay` if what happens inside takes longer than our patience."""
-    timer = threading.Timer(PATIENCE_S, on_delay)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()

@@ -2,11 +2,11 @@
 
 from dovetail.core.errors import UnknownName
 from dovetail.features.dag import FeatureSet, FlatDags, flatten
-from dovetail.features.dag_columns import COLUMNS, LOGARITHMIC, PICKED, Column
+from dovetail.features.dag_columns import COLUMNS, COMPRESSED, PICKED, Column
 from dovetail.features.dag_window import cut_to_size, select_jobs
 
 FEATURE_SETS = {
-    name: FeatureSet(name, tuple(column for column in COLUMNS if column.name in picked), name in LOGARITHMIC)
+    name: FeatureSet(name, tuple(column for column in COLUMNS if column.name in picked), name in COMPRESSED)
     for name, picked in PICKED.items()
 }
 

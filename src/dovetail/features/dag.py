@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dovetail.core.dag import DagInfo, DagView, Floats, Ints
 from dovetail.core.errors import ConfigError
-from dovetail.features.dag_columns import COLUMNS, NEEDS_CLUSTER, OF_ALL_JOBS, Column
+from dovetail.features.dag_columns import COLUMNS, COMPRESSED_FROM, NEEDS_CLUSTER, OF_ALL_JOBS, Column
 
 Features = NDArray[np.float32]
 
@@ -193,7 +193,7 @@ class Selection(NamedTuple):
     scale: Floats
     low: Floats
     high: Floats
-    logarithmic: bool
+    compressed: bool
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class FeatureSet:
 
     name: str
     columns: tuple[Column, ...]
-    logarithmic: bool = False
+    compressed: bool = False
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -217,13 +217,16 @@ class FeatureSet:
 
     def _shown(self, bounds: list[float]) -> Features:
         values = np.array(bounds)
-        return (np.copysign(np.log1p(np.abs(values)), values) if self.logarithmic else values).astype(np.float32)
+        if self.compressed:
+            beyond = np.maximum(np.abs(values) / COMPRESSED_FROM, 1.0)
+            values = np.where(beyond > 1.0, np.copysign(COMPRESSED_FROM * (1.0 + np.log(beyond)), values), values)
+        return values.astype(np.float32)
 
     @cached_property
     def selection(self) -> Selection:
         picked = np.array([COLUMNS.index(column) for column in self.columns], dtype=np.int64)
         scale, low, high = np.array([(c.scale, c.low, c.high) for c in self.columns], dtype=np.float64).T.copy()
-        return Selection(picked, scale, low, high, self.logarithmic)
+        return Selection(picked, scale, low, high, self.compressed)
 
     @property
     def needs_all_jobs(self) -> bool:

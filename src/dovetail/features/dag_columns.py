@@ -5,8 +5,8 @@ that moves any number is a new version.  `decima-1` has the node features and th
 section 5.1 and public code); `wide-1` adds what a network without message passing cannot work out for itself, and
 what the weighted and the deadline objectives depend on; `informed-2` has how work grows with parallelism and each
 job's place among the others as well, and looks only at jobs that can still use executors; `informed-3` has the same
-on a logarithmic scale, for traces in which jobs differ a thousandfold; `classes-1` adds which executors a stage can
-run on, for clusters with several classes of them.
+with large numbers on a logarithmic scale, for traces in which jobs differ a thousandfold; `classes-1` adds which
+executors a stage can run on, for clusters with several classes of them.
 
 Durations come from `DagInfo.profiles`, at the executors that a job holds; where there is no profile (row -1, or none
 at all) every wave takes the stage's mean.  A job's place is its rank by work left among the jobs that can still use
@@ -113,8 +113,9 @@ PICKED = {
 }
 """The columns of each feature set."""
 
-LOGARITHMIC = frozenset(("informed-3", "classes-1"))
-"""Sets whose numbers x, scaled and cut off, are shown as ln(1 + |x|) with the sign of x."""
+COMPRESSED = frozenset(("informed-3", "classes-1"))
+"""Sets whose numbers x, scaled and cut off, are shown as 4 + 4 ln(x / 4) where they are above 4; below -4 likewise."""
+COMPRESSED_FROM = 4.0
 
 NEEDS_CLUSTER = frozenset(_NAMES[_WIDE:])
 """What cannot be measured without knowing the cluster."""

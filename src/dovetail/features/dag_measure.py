@@ -13,7 +13,7 @@ from numba import njit
 
 from dovetail.core.dag import DagView
 from dovetail.core.stale_code import forget_stale_code
-from dovetail.features.dag_columns import COLUMNS, FEW, MORE, RANK_POWER
+from dovetail.features.dag_columns import COLUMNS, COMPRESSED_FROM, FEW, MORE, RANK_POWER
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True}
 INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -193,7 +193,9 @@ def write_stage(view, known, by_job, in_all, s, numbers, selection, out):
     for f in range(selection.picked.shape[0]):
         scaled = numbers[selection.picked[f]] / selection.scale[f]
         scaled = min(max(scaled, selection.low[f]), selection.high[f])
-        out[f] = np.copysign(np.log1p(abs(scaled)), scaled) if selection.logarithmic else scaled
+        if selection.compressed and abs(scaled) > COMPRESSED_FROM:
+            scaled = np.copysign(COMPRESSED_FROM * (1.0 + np.log(abs(scaled) / COMPRESSED_FROM)), scaled)
+        out[f] = scaled
 
 
 @njit(**INNER)

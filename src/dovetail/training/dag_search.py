@@ -172,10 +172,14 @@ def as_decision(views: DagBatchView, w: int, one: DecimaInput, candidate: Candid
 
 
 def advantages_of(found: Sequence[Searched], most: float = 3.0) -> list[Floats]:
-    """For each state, how much better each decision is than their mean, in units of the typical difference."""
+    """For each state, how much better each decision is than their mean, in units of a typical state's differences.
+
+    What is typical is the median: at a few states everything is at stake, and they should not silence all others.
+    """
     centred: list[Floats] = [one.cost.mean() - one.cost for one in found]
-    typical = float(np.sqrt(np.mean(np.concatenate(centred) ** 2))) if centred else 1.0
-    return [np.clip(one / max(typical, 1e-9), -most, most) for one in centred]
+    stakes = [float(np.sqrt(np.mean(one**2))) for one in centred if one.any()]
+    typical = float(np.median(stakes)) if stakes else 1.0
+    return [np.clip(one / typical, -most, most) for one in centred]
 
 
 def as_chosen(one: Searched) -> Chosen:

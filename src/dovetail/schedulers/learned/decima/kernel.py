@@ -21,13 +21,13 @@ from dovetail.schedulers.learned.decima.inputs import class_sizes
 LEARNED = int(Reason.LEARNED)
 # `state` begins with these; then where each block of floats begins in `params`, where each block of integers begins
 # in `state` itself, and those integers
-EXECUTORS, EMBEDDING, GRAPH, LIMIT_SEES_STAGE, LIMITS, LOGARITHMIC, FLOATS = range(7)
+EXECUTORS, EMBEDDING, GRAPH, LIMIT_SEES_STAGE, LIMITS, COMPRESSED, FLOATS = range(7)
 LEVELS, PROFILES, COUNT, CPU, MEMORY, SIZES, SCALE, LOW, HIGH, WEIGHTS = range(FLOATS, FLOATS + 10)
 LAYERS, FIRST, PICKED, END = range(WEIGHTS + 1, WEIGHTS + 5)
 
 
 def pack_kernel(network: PackedNetwork, features: FeatureSet, info: DagInfo) -> DagKernel:
-    picked, scale, low, high, logarithmic = features.selection
+    picked, scale, low, high, compressed = features.selection
     weights = np.append(network.weights, np.zeros(len(network.weights) % 2, dtype=np.float32)).view(np.float64)
     sizes = class_sizes(info).ravel().astype(np.float64)
     executors, *known = Known.of(info)
@@ -35,7 +35,7 @@ def pack_kernel(network: PackedNetwork, features: FeatureSet, info: DagInfo) -> 
     ints = [network.layers.ravel(), network.first, picked]
     starts = list(accumulate([len(block) for block in floats[:-1]], initial=0))
     int_starts = list(accumulate([len(block) for block in ints], initial=END + 1))
-    options = [network.graph, network.limit_sees_stage, network.limits, logarithmic]
+    options = [network.graph, network.limit_sees_stage, network.limits, compressed]
     fixed = [executors, network.embedding, *options]
     state = np.concatenate([np.array([*fixed, *starts, *int_starts]), *ints]).astype(np.int64)
     return DagKernel(decide, np.concatenate(floats), state, allocates=True)
@@ -58,7 +58,7 @@ def decide(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
         params[state[SCALE] : state[LOW]],
         params[state[LOW] : state[HIGH]],
         params[state[HIGH] : state[WEIGHTS]],
-        state[LOGARITHMIC] != 0,
+        state[COMPRESSED] != 0,
     )
     network = PackedNetwork(
         params[state[WEIGHTS] :].view(np.float32),
