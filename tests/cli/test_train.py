@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,7 +80,9 @@ def test_evaluate(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert held_out["seeds"] == [0, 2]
     assert held_out["avg_jct_s"].keys() == {"dag/fair", "dag/fifo", "dag/decima"}
     assert main([*words, "--write", "--jobs", "5"]) == 2
-    assert "leave out ['jobs']" in capsys.readouterr().err
+    assert "leave out --jobs" in capsys.readouterr().err
+    assert main([*words, "--write", "--seed", "999"]) == 2
+    assert "seeds below 1000, but 999 to 1001 were asked for" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -89,7 +95,13 @@ def test_evaluate(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--teacher", "dag/nope"], "unknown scheduler 'dag/nope'"),
         (["--set", "sequences"], "expected KEY=VALUE"),
         (["--set", "search.base=dag/rollout"], "dag/rollout: it cannot run compiled"),
+        (["--teacher", "dag/rollout"], "dag/rollout: it cannot run compiled"),
         (["--set", "search.share=2"], "expected 0 to 1"),
+        (["--set", "jobs=3"], "use --jobs 3"),
+        (["--set", "seed=3"], "use --seed 3"),
+        (["--set", "learning_rate=3e-4,3e-5"], "expected [float, float]"),
+        (["--objective", "deadline"], "no deadlines"),
+        (["--objective", "weighted-jct"], "all weigh the same"),
         (["--set", "sequense=2"], "did you mean 'sequences'?"),
         (["--workers", "0"], "workers is 0"),
         (["--rollouts", "rya"], "unknown kind of --rollouts 'rya'; did you mean 'ray'?"),
@@ -104,6 +116,45 @@ def test_bad_input(tmp_path: Path, words: list[str], says: str, capsys: pytest.C
     found = capsys.readouterr()
     assert says in found.err and found.out == ""
     assert not (tmp_path / "run").exists()
+
+
+def test_a_place_that_cannot_be_written_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("mine")
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        assert train(place) == 2
+        assert "is a file; expected a directory" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_state_of_something_else(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import torch
+
+    for number, state in enumerate(({"x": 1}, [1, 2], b"cut short")):
+        run = tmp_path / str(number)
+        run.mkdir()
+        if isinstance(state, bytes):
+            (run / "state.pt").write_bytes(state)
+        else:
+            torch.save(state, run / "state.pt")
+        assert train(run, "--resume") == 2
+        assert "start again in another directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_interrupt_loses_nothing_and_says_so_quietly(tmp_path: Path, workers: str) -> None:
+    words = [*SMALL, "--iterations", "500", "--workers", workers, "--out", str(tmp_path / "run")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dovetail", *words], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stderr is not None
+    said = ""
+    while "learning 2 of 500" not in said:
+        said += process.stderr.readline()
+        assert process.poll() is None, said
+    os.killpg(process.pid, signal.SIGINT)
+    said += process.communicate(timeout=60)[1]
+    assert process.returncode == 130 and "Traceback" not in said and "--resume goes on" in said
+    assert train(tmp_path / "run", "--resume", "--iterations", "2") == 0
 
 
 def test_another_run_is_not_overwritten(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:

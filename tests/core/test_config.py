@@ -102,10 +102,10 @@ def test_unknown_nested_key_gives_its_whole_path():
         ({"quiet": 1}, "run.toml: quiet: expected bool, got 1"),
         ({"name": 3}, "run.toml: name: expected str, got 3"),
         ({"limit": "no"}, "run.toml: limit: expected int | none, got 'no'"),
-        ({"sizes": 3}, "run.toml: sizes: expected tuple[int, ...], got 3"),
-        ({"sizes": "12"}, "run.toml: sizes: expected tuple[int, ...], got '12'"),
+        ({"sizes": 3}, "run.toml: sizes: expected [int, ...], got 3"),
+        ({"sizes": "12"}, "run.toml: sizes: expected [int, ...], got '12'"),
         ({"sizes": [1, "b"]}, "run.toml: sizes[1]: expected int, got 'b'"),
-        ({"pair": ["a"]}, "run.toml: pair: expected tuple[str, float], got ['a']"),
+        ({"pair": ["a"]}, "run.toml: pair: expected [str, float], got ['a']"),
         ({"learner": 3}, "run.toml: learner: expected a table, got 3"),
         ({"learner": {"steps": "x"}}, "run.toml: learner.steps: expected int, got 'x'"),
         ({"second": {"steps": "x"}}, "run.toml: second.steps: expected int, got 'x'"),
@@ -209,7 +209,7 @@ def test_type_names_read_as_written():
     hints = {f.name: f.type for f in dataclasses.fields(Run)}
     assert type_name(hints["limit"]) == "int | none"
     assert type_name(hints["deadline_s"]) == "float | none"
-    assert type_name(hints["sizes"]) == "tuple[int, ...]"
+    assert type_name(hints["sizes"]) == "[int, ...]"
 
 
 RUNS = st.builds(

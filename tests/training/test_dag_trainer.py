@@ -22,6 +22,7 @@ from dovetail.training.dag_search import SearchPlan
 from dovetail.training.dag_trainer import Trainer, TrainPlan, TrainState, fresh_state
 from dovetail.training.dag_worker import Setting, Update
 from dovetail.training.workers import LocalWorker, ProcessWorkers
+from dovetail.workloads import Arrivals
 from dovetail.workloads.source import DagSource
 from dovetail.workloads.store import write_source
 
@@ -174,6 +175,27 @@ def test_a_worker_that_has_seen_nothing_moves_nothing(toy: Setting, algorithm: s
 
 
 @pytest.mark.parametrize("algorithm", ["search", "ppo", "reinforce"])
+def test_episodes_grow_and_may_end_before_the_first_decision(toy: Setting, algorithm: str) -> None:
+    """Continuous arrivals, 1 s of mean length at first, which is before most first jobs arrive."""
+    plan = replace(PLAN, algorithm=algorithm, iterations=12, sequences=1, copies=2, horizon_s=(1.0, 1000.0))
+    plan = replace(plan, differential=True, patience_s=30.0, validate_every=12)
+    setting = replace(toy, arrivals=Arrivals("poisson", interval_s=10.0))
+    state = fresh_state(SHAPE, 0)
+    progress = list(Trainer(plan, LocalWorker(MakeDagWorker(setting, SHAPE)), state).run())[1:]
+    decisions = [one.figures["decisions"] for one in progress]
+    assert 0.0 in decisions and max(decisions) > 0 and np.isfinite(state.weights).all()
+    horizons = [one.figures["horizon_s"] for one in progress]
+    assert np.mean(horizons[:4]) < np.mean(horizons[-4:]) and len(set(horizons)) == len(horizons)
+    assert (state.rate > 0) == (algorithm != "search")
+
+
+def test_it_stops_when_nothing_gets_better(toy: Setting) -> None:
+    plan = replace(PLAN, teacher="dag/sjf-cp", lessons=8, iterations=50, validate_every=1, stop_after=2)
+    state = train(toy, replace(plan, learning_rate=(1e-9, 1e-9)))  # the optimum was found by imitation
+    assert state.iteration == 2 and state.since_best == 2
+
+
+@pytest.mark.parametrize("algorithm", ["search", "ppo", "reinforce"])
 def test_more_workers_than_sequences(toy: Setting, algorithm: str) -> None:
     plan = replace(PLAN, algorithm=algorithm, iterations=1, sequences=1, validation=1, teacher="dag/fifo", lessons=1)
     workers = Mortals(MakeDagWorker(toy, SHAPE), lost_in=set(), count=2)
@@ -189,9 +211,16 @@ def test_more_workers_than_sequences(toy: Setting, algorithm: str) -> None:
         ({"algorithm": "ppo", "copies": 1}, "copies is below 2"),
         ({"baseline": "mean"}, "expected input, time, none"),
         ({"jobs": 0}, "jobs is 0"),
-        ({"learning_rate": (0.0, 1.0)}, "must be above 0"),
+        ({"copies": 0, "baseline": "none"}, "copies is 0"),
+        ({"learning_rate": (0.0, 1.0)}, r"learning_rate is \(0.0, 1.0\); expected above 0"),
+        ({"learning_rate": (math.nan, math.nan)}, "learning_rate"),
+        ({"max_norm": math.nan}, "max_norm is nan"),
+        ({"patience_s": math.nan}, "patience_s"),
+        ({"horizon_s": (math.nan, math.nan)}, "horizon_s"),
+        ({"clip": math.nan}, "clip"),
+        ({"entropy": (math.nan, 0.0)}, "entropy"),
         ({"horizon_s": (100.0, math.inf)}, "one end is inf"),
-        ({"entropy": (-0.1, 0.0)}, "entropy must be 0 or more"),
+        ({"entropy": (-0.1, 0.0)}, "expected 0 or more"),
         ({"search": SearchPlan(), "teacher": None}, "name a teacher"),
     ],
 )

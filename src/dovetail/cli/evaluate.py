@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dovetail.cli.compare import EXIT_FAILED, EXIT_INTERRUPTED, compare, show
+from dovetail.cli.compare import EXIT_FAILED, EXIT_INTERRUPTED, FIRST_TRAINING_SEED, compare, show
 from dovetail.cli.dag_options import DagArguments
 from dovetail.cli.matrix_progress import note
 from dovetail.core.config import build
@@ -19,8 +19,13 @@ if TYPE_CHECKING:
     from dovetail.schedulers.learned.decima.checkpoint import Checkpoint
 
 SEEDS = 100
-YARDSTICKS = {"makespan": "makespan_s", "weighted-jct": "weighted_jct_s", "deadline": "late_s"}
-"""By which metric a network is judged, by the objective it was trained for; the average completion time if not here."""
+YARDSTICKS = {
+    "average-jct": "avg_jct_s",
+    "makespan": "makespan_s",
+    "weighted-jct": "weighted_jct_s",
+    "deadline": "late_s",
+}
+"""By which metric a network is judged, by the objective it was trained for."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +50,10 @@ def run(args: argparse.Namespace) -> int:
     checkpoint = load_checkpoint(path)
     asked = _arguments(args, checkpoint, path)
     opened, results, finished = compare(asked, args, f"dovetail evaluate {args.checkpoint}")
-    yardstick = YARDSTICKS.get(checkpoint.card.get("objective", ""), "avg_jct_s")
+    objective = checkpoint.card.get("objective", "average-jct")
+    if objective not in YARDSTICKS:
+        note(f"no metric stands for the objective {objective!r}, so it is judged by the average completion time")
+    yardstick = YARDSTICKS.get(objective, "avg_jct_s")
     show(opened, results, yardstick, as_json=args.json, finished=finished)
     if not finished:
         note("interrupted; the card stays as it was")
@@ -61,15 +69,32 @@ def run(args: argparse.Namespace) -> int:
 
 def _arguments(args: argparse.Namespace, checkpoint: Checkpoint, path: Path) -> DagArguments:
     """The setting on the card, with what the command line changes."""
-    if "arguments" not in checkpoint.card:
+    from dovetail.workloads.source import BUNDLED
+
+    on_card = checkpoint.card.get("arguments")
+    if on_card is None:
         raise CheckpointError(f"{path}: its card does not say what it was trained for; use `dovetail compare`")
     changes = {name: getattr(args, name) for name in ("workload", "jobs") if getattr(args, name) is not None}
-    if args.write and changes:
-        raise ConfigError(f"--write keeps the result for what the network was trained for; leave out {list(changes)}")
+    if args.write and "jobs" in changes:
+        raise ConfigError("--write keeps the result for what the network was trained for; leave out --jobs")
+    if args.write and "workload" in changes and Path(args.workload).name != Path(on_card["workload"]).name:
+        raise ConfigError(
+            f"--write keeps the result for what the network was trained for: {on_card['workload']}, not {args.workload}"
+        )
+    if args.write and args.seed + args.seeds > FIRST_TRAINING_SEED:
+        raise ConfigError(
+            f"--write keeps what was held out: seeds below {FIRST_TRAINING_SEED}, but {args.seed} to "
+            f"{args.seed + args.seeds - 1} were asked for"
+        )
     others = ["heuristics"] if args.schedulers is None else split_specs(args.schedulers)
     ours = f"dag/decima:checkpoint={args.checkpoint}"
-    values = {**checkpoint.card["arguments"], **changes, "seeds": args.seeds, "seed": args.seed}
-    return build(DagArguments, {**values, "schedulers": [*others, ours]}, f"{path}: arguments")
+    values = {**on_card, **changes, "seeds": args.seeds, "seed": args.seed}
+    found = build(DagArguments, {**values, "schedulers": [*others, ours]}, f"{path}: arguments")
+    if args.workload is None and not Path(found.workload).exists() and found.workload.partition(":")[0] not in BUNDLED:
+        raise ConfigError(
+            f"{path}: it was trained on {found.workload}, which is not here; say with --workload where it is"
+        )
+    return found
 
 
 def _held_out(network: str, asked: DagArguments, results: MatrixResults, yardstick: str) -> dict[str, Any]:

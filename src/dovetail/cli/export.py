@@ -56,6 +56,8 @@ def _onnx(args: argparse.Namespace) -> int:
         raise ConfigError("--run chooses among records; a network has none")
     if not args.onnx.parent.is_dir():
         raise ConfigError(f"{args.onnx}: no such directory to write to")
+    if args.onnx.is_dir():
+        raise ConfigError(f"{args.onnx}: a directory; expected the name of a file")
     checkpoint = load_checkpoint(find_checkpoint(args.what))
     require("torch", "`dovetail export --onnx`")
     from dovetail.training.onnx_export import export_onnx, sample_input

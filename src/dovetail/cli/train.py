@@ -30,19 +30,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     learn = parser.add_argument_group("learning")
     learn.add_argument("--out", type=Path, metavar="DIR", required=True, help="where the run and its network are kept")
     learn.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    learn.add_argument("--profile", default="full", metavar="NAME", help="quick: minutes; full: what we publish (full)")
+    learn.add_argument(
+        "--profile", default="full", metavar="NAME", help="quick: a few minutes; full: half an hour and more (full)"
+    )
     learn.add_argument("--objective", default="average-jct", metavar="NAME", help="what to keep small (average-jct)")
     learn.add_argument(
         "--shape",
         metavar="NAME",
-        help="the network: informed, classes, paper, no-graph or no-limits (classes if executors differ, or informed)",
+        help="the network: informed, classes, paper, no-graph, no-limits (classes if executors differ, or informed)",
     )
     learn.add_argument("--algorithm", metavar="NAME", help="search, ppo or reinforce (search)")
     learn.add_argument("--iterations", type=int, metavar="N", help="after the lessons of imitation")
     learn.add_argument(
         "--teacher", metavar="NAME", help="scheduler to imitate first; none: start from nothing (the best heuristic)"
     )
-    learn.add_argument("--from", dest="start", type=Path, metavar="FILE", help="start from this checkpoint")
+    learn.add_argument("--from", dest="start", metavar="NAME|FILE", help="start from this network, and its shape")
     learn.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any other part of the plan")
     learn.add_argument("--minutes", type=float, metavar="M", help="stop after this time; --resume goes on")
     learn.add_argument("--seed", type=int, default=0, metavar="K", help="of everything that is drawn (0)")
@@ -62,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
     from dovetail.core.extras import require
 
     require("torch", "`dovetail train`")
+    from dovetail.schedulers.learned.decima.scheduler import find_checkpoint
     from dovetail.training.dag_run import ROLLOUTS, TrainRun, best_heuristic, start_workers, stop_after
 
     asked = read_arguments(args, not_from_file=("seeds", "seed", "schedulers"))
@@ -74,7 +77,8 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError("--address is of a Ray cluster; it needs --rollouts ray")
     if args.minutes is not None and not args.minutes > 0:
         raise ConfigError(f"minutes is {args.minutes:g}; expected more than 0")
-    train = TrainRun(args.out, job, _command(args, asked), resume=args.resume, start=args.start)
+    start = None if args.start is None else find_checkpoint(args.start)
+    train = TrainRun(args.out, job, _command(args, asked), resume=args.resume, start=start)
     finished = False
     # Ray prints its complaints on standard output, which carries only results.
     with redirect_stdout(sys.stderr), closing(start_workers(job, args.workers, args.rollouts, args.address)) as workers:
@@ -102,9 +106,11 @@ def _job(args: argparse.Namespace, asked: DagArguments) -> TrainJob:
     from dovetail.core.config import build, to_plain
     from dovetail.core.spec import read_overrides
     from dovetail.schedulers import SCHEDULERS
+    from dovetail.schedulers.learned.decima.checkpoint import load_checkpoint
+    from dovetail.schedulers.learned.decima.scheduler import find_checkpoint
     from dovetail.schedulers.learned.decima.shape import named_shape
     from dovetail.sim.dag.objective import objective
-    from dovetail.training.dag_run import TrainJob
+    from dovetail.training.dag_run import TrainJob, check_objective
     from dovetail.training.dag_search import POLICY, TEACHER, search_base
     from dovetail.training.dag_trainer import BEST, PROFILES, TrainPlan
     from dovetail.training.dag_worker import Setting
@@ -117,6 +123,8 @@ def _job(args: argparse.Namespace, asked: DagArguments) -> TrainJob:
         key, sign, value = text.partition("=")
         if not sign:
             raise ConfigError(f"--set {text}: expected KEY=VALUE")
+        if key in ("jobs", "seed"):
+            raise ConfigError(f"--set {text}: use --{key} {value}")
         overrides[key] = value
     plan = build(TrainPlan, {**PROFILES[args.profile], **read_overrides(TrainPlan, overrides, "--set")}, "--set")
     given: dict[str, Any] = {"algorithm": args.algorithm, "iterations": args.iterations, "seed": args.seed}
@@ -129,12 +137,18 @@ def _job(args: argparse.Namespace, asked: DagArguments) -> TrainJob:
     plan = replace(plan, jobs=asked.jobs, **{key: value for key, value in given.items() if value is not None})
     if plan.teacher not in (None, BEST):
         SCHEDULERS.create(plan.teacher)
-    if plan.algorithm == "search" and plan.search.base not in (TEACHER, POLICY):
-        search_base(plan.search.base)
-    aim = objective(args.objective)
-    trained_for = Setting(setting.workload, setting.arrivals, setting.options, aim)
-    shape = args.shape or ("classes" if len(setting.options.classes) > 1 else "informed")
-    return TrainJob(trained_for, named_shape(shape), plan, to_plain(asked))
+    base = plan.teacher if plan.search.base == TEACHER else plan.search.base
+    if plan.algorithm == "search" and base not in (None, BEST, POLICY):
+        search_base(base)
+    trained_for = Setting(setting.workload, setting.arrivals, setting.options, objective(args.objective))
+    check_objective(trained_for)
+    if args.shape is not None:
+        shape = named_shape(args.shape)
+    elif args.start is not None:
+        shape = load_checkpoint(find_checkpoint(args.start)).shape
+    else:
+        shape = named_shape("classes" if len(setting.options.classes) > 1 else "informed")
+    return TrainJob(trained_for, shape, plan, to_plain(asked))
 
 
 def _command(args: argparse.Namespace, asked: DagArguments) -> str:

@@ -166,7 +166,7 @@ def type_name(hint: Any) -> str:
     if choices(hint):
         return f"one of {', '.join(choices(hint))}"
     if origin is tuple:
-        return f"tuple[{', '.join('...' if a is Ellipsis else type_name(a) for a in arguments)}]"
+        return f"[{', '.join('...' if a is Ellipsis else type_name(a) for a in arguments)}]"
     if hint is type(None):
         return "none"
     if dataclasses.is_dataclass(hint):

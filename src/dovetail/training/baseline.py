@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.core.dag import Floats
+from dovetail.core.errors import ConfigError
 
 BASELINES = ("input", "time", "none")
-"""input: of the others with the same sequence.  time: of all others, whatever their sequence.  none."""
+"""input: the others with the same sequence.  time: those with other sequences, at the same time.  none."""
 
 
 @dataclass(frozen=True)
@@ -29,19 +30,20 @@ class Trace:
     total: float  # paid at the end
     group: int
 
-    def to_go(self, rate: float, patience_s: float) -> Floats:
-        """(K,) what is still paid after each decision, less `rate` per second; the future fades with `patience_s`."""
-        times = np.append(self.time_s, self.end_s)
-        spans = np.diff(times)
-        steps = np.diff(np.append(self.paid, self.total)) - rate * spans
+    def to_go(self, rate: float, patience_s: float, until_s: float) -> Floats:
+        """(K + 2,) what is still paid after each decision, from the end on, and at `until_s`, which is nothing.
+
+        `rate` per second is taken off until then, for an episode that ends early has not saved the rest of the time.
+        The future fades with `patience_s`.
+        """
+        spans = np.diff(np.append(self.time_s, [self.end_s, until_s]))
+        steps = np.diff(np.append(self.paid, [self.total, self.total])) - rate * spans
         if np.isinf(patience_s):
-            return np.cumsum(steps[::-1])[::-1]
+            return np.append(np.cumsum(steps[::-1])[::-1], 0.0)
         keep = np.exp(-spans / patience_s)
-        out = np.zeros(len(steps))
-        later = 0.0
+        out = np.zeros(len(steps) + 1)
         for k in range(len(steps) - 1, -1, -1):
-            later = steps[k] + keep[k] * later
-            out[k] = later
+            out[k] = steps[k] + keep[k] * out[k + 1]
         return out
 
 
@@ -58,25 +60,27 @@ def advantages(
     Standardised: divided by the standard deviation over all decisions with the same sequence, so that long
     sequences do not drown short ones.
     """
-    to_go = [trace.to_go(rate, patience_s) for trace in traces]
+    groups = {trace.group for trace in traces}
+    if baseline == "time" and len(groups) == 1:
+        raise ConfigError("baseline time compares different sequences, but a worker plays one only; give it more")
+    until_s = max((trace.end_s for trace in traces), default=0.0)
+    to_go = [trace.to_go(rate, patience_s, until_s) for trace in traces]
     found: list[Floats] = []
     for i, trace in enumerate(traces):
         others = [
             k
             for k, other in enumerate(traces)
-            if k != i and baseline != "none" and (baseline == "time" or other.group == trace.group)
+            if k != i and baseline != "none" and (other.group == trace.group) == (baseline == "input")
         ]
         expected = np.zeros(len(trace.time_s))
         for k in others:
-            other = traces[k]
-            expected += np.interp(
-                trace.time_s, np.append(other.time_s, other.end_s), np.append(to_go[k], 0.0), right=0.0
-            )
-        found.append(expected / max(len(others), 1) - to_go[i])
+            expected += np.interp(trace.time_s, np.append(traces[k].time_s, [traces[k].end_s, until_s]), to_go[k])
+        found.append(expected / max(len(others), 1) - to_go[i][:-2])
     if standardise:
-        for group in {trace.group for trace in traces}:
+        for group in groups:
             members = [i for i, trace in enumerate(traces) if trace.group == group]
-            spread = float(np.concatenate([found[i] for i in members]).std())
+            together = np.concatenate([found[i] for i in members])
+            spread = float(together.std()) if together.size else 1.0
             for i in members:
                 found[i] = found[i] / max(spread, 1e-8)
     return found

@@ -9,6 +9,7 @@ DIR/tensorboard/                    the same for TensorBoard
 from __future__ import annotations
 
 import json
+import math
 import os
 import pickle
 import subprocess
@@ -123,6 +124,7 @@ class TrainRun:
         self.command = command
         self.resumed = False
         self.origin: dict[str, Any] | None = None  # how the network was made that it started from
+        check_writable(directory)
         state_file = directory / STATE
         if state_file.exists() and not resume:
             raise ConfigError(f"{directory}: a run is there already; go on with --resume, or choose another directory")
@@ -141,6 +143,7 @@ class TrainRun:
     def go_on(self, workers: Workers, rival: Rival, until: Callable[[], bool]) -> Iterator[Progress]:
         """Train until the plan is done or `until` says so; everything is on disk when a `Progress` comes out."""
         self.directory.mkdir(parents=True, exist_ok=True)
+        self._write_state()
         objective = self.job.setting.objective
         plan = self.job.plan.against(rival.name, rival.jct_s, to_the_end=objective.time > 0.0)
         trainer = Trainer(plan, workers, self.state)
@@ -183,10 +186,11 @@ class TrainRun:
         )
 
     def _log(self, progress: Progress, writer: Any) -> None:
-        line = {"phase": progress.phase, "number": progress.number, **progress.figures}
+        finite = {name: value for name, value in progress.figures.items() if math.isfinite(value)}
+        line = {"phase": progress.phase, "number": progress.number, **finite}
         with (self.directory / PROGRESS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        for name, value in progress.figures.items():
+        for name, value in finite.items():
             writer.add_scalar(f"{progress.phase}/{name}", value, progress.number)
 
     def _write_state(self) -> None:
@@ -203,24 +207,52 @@ class TrainRun:
             found = torch.load(file, weights_only=True)
         except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
             raise DovetailError(f"{file}: cannot be read ({error}); start again in another directory") from error
-        ours, theirs = self.job.facts(), found["job"]
-        differs = [f"{part}.{key}" for part in ours for key in ours[part] if ours[part][key] != theirs[part].get(key)]
+        ours = self.job.facts()
+        try:
+            theirs, origin, parts = found["job"], found["origin"], found["state"]
+            differs = [
+                f"{part}.{key}" for part in ours for key, value in ours[part].items() if value != theirs[part].get(key)
+            ]
+            values: dict[str, Any] = {
+                name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in parts.items()
+            }
+            state = TrainState(**values)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DovetailError(f"{file}: not the state of a training run; start again in another directory") from error
         differs = [name for name in differs if name != "plan.iterations"]  # a run may be made longer
         if differs:
             raise ConfigError(
                 f"{self.directory}: the run there has another {', '.join(differs)}; give the same options"
             )
-        self.origin = found["origin"]
-        state: dict[str, Any] = {
-            name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in found["state"].items()
-        }
-        return TrainState(**state)
+        if len(state.weights) != self.job.shape.num_parameters:
+            raise DovetailError(f"{file}: its network has {len(state.weights)} parameters; it is damaged, start again")
+        self.origin = origin
+        return state
+
+
+def check_objective(setting: Setting) -> None:
+    """An objective that looks at weights or deadlines needs jobs that have them."""
+    jobs = open_source(setting.workload).sequence(100, setting.arrivals, SeedTree(FIRST_VALIDATION_SEED))
+    name = setting.objective.name
+    if setting.objective.late > 0.0 and not np.isfinite(jobs.deadline_s).any():
+        raise ConfigError(f"objective {name}: these jobs have no deadlines; a trace can have them (--arrivals trace)")
+    if setting.objective.weight > 0.0 and np.ptp(jobs.weight) == 0.0:
+        raise ConfigError(f"objective {name}: these jobs all weigh the same; a trace can have weights")
+
+
+def check_writable(directory: Path) -> None:
+    """Find out now, not after the first minutes, that a run cannot be kept there."""
+    first = next(one for one in (directory, *directory.parents) if one.exists())
+    if not first.is_dir():
+        raise ConfigError(f"{directory}: {first} is a file; expected a directory, or a new name for one")
+    if not os.access(first, os.W_OK | os.X_OK):
+        raise ConfigError(f"{directory}: {first} cannot be written to; choose another directory")
 
 
 def weights_of(checkpoint: Checkpoint, shape: DecimaShape, path: Path) -> Weights:
     """The weights of a checkpoint, to start from."""
     if checkpoint.shape != shape:
-        raise ConfigError(f"{path}: its shape is {checkpoint.shape}, not {shape}")
+        raise ConfigError(f"{path}: its shape is another one ({checkpoint.shape}); leave out --shape to go on with it")
     network = DecimaNetwork(shape)
     network.load_arrays(checkpoint.parameters)
     return torch.nn.utils.parameters_to_vector(network.parameters()).detach().numpy().copy()

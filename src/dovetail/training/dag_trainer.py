@@ -68,7 +68,7 @@ class TrainPlan:
             raise ConfigError(f"algorithm is {self.algorithm!r}; expected {' or '.join(ALGORITHMS)}")
         if self.baseline not in BASELINES:
             raise ConfigError(f"baseline is {self.baseline!r}; expected {', '.join(BASELINES)}")
-        for name in ("sequences", "jobs", "passes", "lesson_passes", "parts", "validate_every", "validation"):
+        for name in ("sequences", "copies", "jobs", "passes", "lesson_passes", "parts", "validate_every", "validation"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected at least 1")
         if self.copies < 2 and self.baseline == "input" and self.algorithm != "search":
@@ -77,10 +77,12 @@ class TrainPlan:
             raise ConfigError("iterations, lessons and stop_after must be 0 or more")
         if not 0.0 <= self.averaging < 1.0:
             raise ConfigError(f"averaging is {self.averaging}; expected a share from 0 to below 1")
-        if min(*self.learning_rate, self.max_norm, self.clip, *self.horizon_s, self.patience_s) <= 0:
-            raise ConfigError("learning_rate, max_norm, clip, horizon_s and patience_s must be above 0")
-        if min(self.entropy) < 0:
-            raise ConfigError("entropy must be 0 or more")
+        for name in ("learning_rate", "max_norm", "clip", "horizon_s", "patience_s"):
+            value = getattr(self, name)
+            if not all(one > 0 for one in (value if isinstance(value, tuple) else (value,))):  # so is nan
+                raise ConfigError(f"{name} is {value}; expected above 0")
+        if not all(0 <= one < math.inf for one in self.entropy):
+            raise ConfigError(f"entropy is {self.entropy}; expected 0 or more")
         if math.isinf(self.horizon_s[0]) != math.isinf(self.horizon_s[1]):
             raise ConfigError("horizon_s: one end is inf; give both in seconds, or neither")
         if self.teacher is None and self.algorithm == "search" and self.search.base == TEACHER:
@@ -272,6 +274,8 @@ class Trainer:
         if decisions == 0:
             return 0.0
         total = np.sum([one.gradient for one in gradients], axis=0) / decisions
+        if not np.isfinite(total).all():
+            raise DovetailError("training: the gradient is not a finite number; try a lower learning_rate")
         self._weights.grad = torch.from_numpy(total.astype(np.float32))
         norm = float(torch.nn.utils.clip_grad_norm_([self._weights], self.plan.max_norm))
         self._optimiser.step()
@@ -338,4 +342,4 @@ PROFILES = {
     },
     "full": {},
 }
-"""What differs from `TrainPlan`'s defaults.  quick: a few minutes on two cores.  full: what is published."""
+"""What differs from `TrainPlan`'s defaults.  quick: a few minutes on two cores.  full: half an hour and more."""

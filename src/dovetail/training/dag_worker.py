@@ -242,10 +242,10 @@ class DagWorker:
         batch = collate([one.given for one in searched], [as_chosen(one) for one in searched])
         judged = self.network(batch)
         loss = search_loss(judged, gain, batch.world, batch.worlds)
-        first = torch.cumsum(torch.bincount(batch.world), 0) - 1  # the entropy of a state counts once
-        (loss.sum() - update.entropy * judged.entropy[first].sum()).backward()
+        last = torch.cumsum(torch.bincount(batch.world), 0) - 1  # of each state: its entropy counts once
+        (loss.sum() - update.entropy * judged.entropy[last].sum()).backward()
         _add(figures, "loss", float(loss.detach().sum()))
-        _add(figures, "entropy", float(judged.entropy.detach()[first].sum()))
+        _add(figures, "entropy", float(judged.entropy.detach()[last].sum()))
         _add(figures, "regret", float(_regret(gain, batch.world.numpy(), loss.detach())))
         return len(states)
 
@@ -261,9 +261,10 @@ class DagWorker:
     def _traces(self, rollout: Rollout) -> tuple[list[Trace], list[Any]]:
         """Each episode's decisions, and at which steps they were."""
         prices = self.setting.objective.prices()
-        took = np.array([step.chosen.node >= 0 for step in rollout.steps])  # (steps, B)
-        times = np.array([step.time_s for step in rollout.steps])
-        paid = np.array([step.costs @ prices for step in rollout.steps])
+        size = (len(rollout.steps), len(rollout.tags))  # no steps: nobody had anything to decide before the horizon
+        took = np.array([step.chosen.node >= 0 for step in rollout.steps]).reshape(size)
+        times = np.array([step.time_s for step in rollout.steps]).reshape(size)
+        paid = np.array([step.costs @ prices for step in rollout.steps]).reshape(size)
         total = rollout.end_costs @ prices
         traces, where = [], []
         for w, group in enumerate(rollout.tags):

@@ -19,6 +19,7 @@ the classes on offer that the best fits on and any of them, then for the limits.
 
 from __future__ import annotations
 
+import logging
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,7 +86,8 @@ class SingleDecision(nn.Module):
         about = torch.cat([nodes, embedded, by_job[node_job], everywhere], dim=1)
         stage_score = through("stage", about).squeeze(1)
         chosen = about if shape.limit_sees_stage else about[:, -2 * width :]
-        limit_score = through("limit", torch.cat([chosen[limits_of], limits], dim=1)).squeeze(1)
+        shown = limits[:, : shape.limit_columns]
+        limit_score = through("limit", torch.cat([chosen[limits_of], shown], dim=1)).squeeze(1)
         class_score = through("class", torch.cat([chosen[classes_of], classes], dim=1)).squeeze(1)
         return stage_score, limit_score, class_score
 
@@ -157,6 +159,7 @@ def export_onnx(checkpoint: Checkpoint, file: Path, given: DecimaInput) -> float
         "classes": "K",
     }
     partial = file.with_name(file.name + ".part")
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # or it complains of packages that are not needed
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about names of axes that are used twice
         torch.onnx.export(

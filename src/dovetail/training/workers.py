@@ -5,7 +5,9 @@ from __future__ import annotations
 import multiprocessing as mp
 import os
 import signal
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -55,13 +57,14 @@ class ProcessWorkers:
         context = mp.get_context("spawn")
         self._ends: list[Connection] = []
         self._processes = []
-        for number in range(count):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(make, number, theirs), daemon=True)
-            process.start()
-            theirs.close()
-            self._ends.append(ours)
-            self._processes.append(process)
+        with _deaf_to_interrupts():  # they inherit it, so Ctrl-C does not reach them while they start
+            for number in range(count):
+                ours, theirs = context.Pipe()
+                process = context.Process(target=_serve, args=(make, number, theirs), daemon=True)
+                process.start()
+                theirs.close()
+                self._ends.append(ours)
+                self._processes.append(process)
 
     def call(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         for end, given in zip(self._ends, arguments, strict=True):
@@ -86,18 +89,29 @@ class ProcessWorkers:
                 process.terminate()
 
 
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():  # only there can it be changed
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _serve(make: MakeWorker, number: int, end: Connection) -> None:
     import traceback
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the trainer alone answers Ctrl-C
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     worker = make(number)
-    while True:
-        try:
+    with suppress(EOFError, OSError):  # the trainer has gone
+        while True:
             method, arguments = end.recv()
-        except (EOFError, OSError):
-            return
-        try:
-            end.send((True, getattr(worker, method)(*arguments)))
-        except Exception:
-            end.send((False, traceback.format_exc()))
+            try:
+                answer: tuple[bool, Any] = True, getattr(worker, method)(*arguments)
+            except Exception:
+                answer = False, traceback.format_exc()
+            end.send(answer)

@@ -10,7 +10,7 @@ from dovetail.schedulers.learned.decima.shape import DecimaShape
 SHAPES = {
     "informed": DecimaShape(embedding=5, hidden=(7, 6), head=(9,)),
     "classes": DecimaShape("classes-1", embedding=5, hidden=(7, 6), head=(9,)),
-    "published": DecimaShape("decima-1", 8, (16, 8), (32, 16, 8), limit_sees_stage=False),
+    "published": DecimaShape("decima-1", 8, (32, 16), (32, 16), limit_sees_stage=False, limit_columns=1),
     "no graph": DecimaShape("wide-1", embedding=4, hidden=(6,), head=(8, 4), graph=False),
 }
 

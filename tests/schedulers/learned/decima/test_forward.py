@@ -44,30 +44,49 @@ def test_the_probability_of_a_choice_is_the_one_that_torch_computes(name: str, c
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
-def test_the_likeliest_choice_is_the_likeliest_in_torch(cluster: str) -> None:
-    """Every other stage, class or limit in place of the one taken is no likelier."""
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_likeliest_choice_is_the_likeliest_in_torch(name: str, cluster: str) -> None:
+    """Of all stages; then of all classes for that stage; then of all limits for that class."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     from dovetail.schedulers.learned.decima.network import Chosen, DecimaNetwork, collate
 
-    shape = SHAPES["informed"]
+    shape = SHAPES[name]
     network = DecimaNetwork(shape)
     network.load_arrays(random_parameters(shape, 3))
     packed = pack(shape, random_parameters(shape, 3))
+
+    def probability(given: DecimaInput, decisions: list[tuple[int, int, int]]) -> dict[tuple[int, int, int], float]:
+        world = np.zeros(len(decisions), dtype=np.int64)
+        with torch.no_grad():
+            judged = network(collate([given], [Chosen(world, *np.array(decisions).T)]))
+        return dict(zip(decisions, judged.log_probability.exp().tolist(), strict=True))
+
     compared = 0
     for given in inputs_of(shape, cluster, 12):
         best = choose(packed, given)
         if best.node[0] < 0:
             continue
-        node, kind, limit = int(best.node[0]), int(best.executor_class[0]), int(best.limit[0])
-        room = min(int(given.offered[0, max(kind, 0)]), int(given.unclaimed[node]))
-        others = [(node, kind, int(given.held[node]) + g) for g in range(1, room + 1)]
-        with torch.no_grad():
-            world = np.zeros(len(others), dtype=np.int64)
-            batch = collate([given], [Chosen(world, *np.array(others).T)])
-            scores = network(batch).log_probability.numpy()
-        assert scores[others.index((node, kind, limit))] >= scores.max() - 1e-5
-        compared += len(others)
-    assert compared > 15
+        all_of_them = probability(given, every_decision(given))
+        assert sum(all_of_them.values()) == pytest.approx(1.0, abs=1e-4)
+        taken = int(best.node[0]), int(best.executor_class[0]), int(best.limit[0])
+        for depth in range(3):  # of those that agree with the choice so far, what is likeliest at this one
+            chance: dict[int, float] = {}
+            for decision, p in all_of_them.items():
+                if decision[:depth] == taken[:depth]:
+                    chance[decision[depth]] = chance.get(decision[depth], 0.0) + p
+            assert chance[taken[depth]] >= max(chance.values()) - 1e-5
+            compared += len(chance)
+    assert compared > 60
+
+
+def every_decision(given: DecimaInput) -> list[tuple[int, int, int]]:
+    found = []
+    for node in np.flatnonzero(given.valid).tolist():
+        fitting = given.offered[0] * given.fits[node]
+        for kind in [-1, *np.flatnonzero(fitting).tolist()] if len(fitting) > 1 else [-1]:
+            room = min(int(fitting.sum() if kind == -1 else fitting[kind]), int(given.unclaimed[node]))
+            found += [(node, kind, int(given.held[node]) + g) for g in range(1, room + 1)]
+    return found
 
 
 def test_luck_draws_by_probability() -> None:

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
-from dovetail.core.errors import CheckpointError, UnknownName
+from dovetail.core.config import build
+from dovetail.core.errors import CheckpointError, ConfigError, UnknownName
 from dovetail.features import feature_set
 from dovetail.schedulers.learned.decima.shape import DecimaShape
 
@@ -34,16 +35,15 @@ class Checkpoint:
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Path:
     """Write both files, whole or not at all; returns the card's path."""
     weights, card = _paths(path)
+    _check_parameters(weights, checkpoint.shape, checkpoint.parameters)
     weights.parent.mkdir(parents=True, exist_ok=True)
     shape = asdict(checkpoint.shape)
     columns = [column.name for column in feature_set(checkpoint.shape.features).columns]
     document = {"format": FORMAT, "kind": KIND, "shape": shape, "feature_columns": columns, **checkpoint.card}
-    for target, write in (
-        (weights, lambda to: save_file(checkpoint.parameters, to)),
-        (card, lambda to: to.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")),
-    ):
+    text = json.dumps(document, indent=2) + "\n"
+    for target, content in ((weights, save(checkpoint.parameters)), (card, text.encode())):
         partial = target.with_name(target.name + ".part")
-        write(partial)
+        partial.write_bytes(content)
         partial.replace(target)
     return card
 
@@ -79,17 +79,20 @@ def _shape(card: Path, document: Any) -> DecimaShape:
     if not isinstance(document, dict) or document.get("kind") != KIND or document.get("format") != FORMAT:
         raise CheckpointError(f"{card}: not the card of a {KIND} network of format {FORMAT}")
     try:
-        given = dict(document["shape"])
-        shape = DecimaShape(**{**given, "hidden": tuple(given["hidden"]), "head": tuple(given["head"])})
+        shape = build(DecimaShape, document["shape"], "shape")
     except UnknownName as error:
         raise CheckpointError(f"{card}: made for features that this version does not have: {error}") from error
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ConfigError) as error:
         raise CheckpointError(f"{card}: its shape is not that of a {KIND} network ({error})") from error
     columns = [column.name for column in feature_set(shape.features).columns]
-    if document.get("feature_columns") != columns:
-        raise CheckpointError(
-            f"{card}: trained on features {document.get('feature_columns')}, but {shape.features} has {columns}"
-        )
+    trained_on = document.get("feature_columns")
+    if trained_on != columns:
+        both = set(map(str, trained_on or [])) ^ set(columns)
+        differs = f"{', '.join(sorted(both))} only in one of them" if both else "in another order"
+        raise CheckpointError(f"{card}: trained on other features than {shape.features} has here: {differs}")
+    for name, kind in (("arguments", dict), ("objective", str)):
+        if name in document and not isinstance(document[name], kind):
+            raise CheckpointError(f"{card}: {name} is {document[name]!r}; not a card that `dovetail train` wrote")
     return shape
 
 

@@ -308,13 +308,16 @@ def choose_one(
     if not network.limits:
         out[2] = held + count
         return log_p
+    limit_columns = np.empty(LIMIT_FEATURES, dtype=np.float32)
     for g in range(1, count + 1):
-        bench.x[width, g - 1] = (held + g) * SCALE
-        bench.x[width + 1, g - 1] = g * SCALE
-        bench.x[width + 2, g - 1] = np.log(np.float32(held + g)) * SCALE_OF_LOGS
-        bench.x[width + 3, g - 1] = np.log(np.float32(g)) * SCALE_OF_LOGS
-        bench.x[width + 4, g - 1] = np.float32(g) / np.float32(count)
-    result = _options_net(network, LIMIT, width, LIMIT_FEATURES, count, bench)
+        limit_columns[0] = (held + g) * SCALE
+        limit_columns[1] = g * SCALE
+        limit_columns[2] = np.log(np.float32(held + g)) * SCALE_OF_LOGS
+        limit_columns[3] = np.log(np.float32(g)) * SCALE_OF_LOGS
+        limit_columns[4] = np.float32(g) / np.float32(count)
+        for f in range(network.limit_columns):
+            bench.x[width + f, g - 1] = limit_columns[f]
+    result = _options_net(network, LIMIT, width, network.limit_columns, count, bench)
     log_p += _draw(result[0], count, luck[2], bench.chosen)
     out[2] = held + bench.chosen[0] + 1
     return log_p

@@ -28,6 +28,7 @@ class PackedNetwork(NamedTuple):
     graph: bool
     limit_sees_stage: bool
     limits: bool
+    limit_columns: int
 
 
 class Choices(NamedTuple):
@@ -47,7 +48,7 @@ def pack(shape: DecimaShape, parameters: Mapping[str, NDArray[np.float32]]) -> P
         assert value.shape == one.shape, (one, value.shape)
         parts.append(value.ravel())
     layers, first = shape.layer_table()
-    options = (shape.graph, shape.limit_sees_stage, shape.limits)
+    options = (shape.graph, shape.limit_sees_stage, shape.limits, shape.limit_columns)
     return PackedNetwork(np.concatenate(parts), layers, first, shape.embedding, *options)
 
 

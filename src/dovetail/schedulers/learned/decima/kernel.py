@@ -21,7 +21,7 @@ from dovetail.schedulers.learned.decima.inputs import class_sizes
 LEARNED = int(Reason.LEARNED)
 # `state` begins with these; then where each block of floats begins in `params`, where each block of integers begins
 # in `state` itself, and those integers
-EXECUTORS, EMBEDDING, GRAPH, LIMIT_SEES_STAGE, LIMITS, COMPRESSED, FLOATS = range(7)
+EXECUTORS, EMBEDDING, GRAPH, LIMIT_SEES_STAGE, LIMITS, LIMIT_COLUMNS, COMPRESSED, FLOATS = range(8)
 LEVELS, PROFILES, COUNT, CPU, MEMORY, SIZES, SCALE, LOW, HIGH, WEIGHTS = range(FLOATS, FLOATS + 10)
 LAYERS, FIRST, PICKED, END = range(WEIGHTS + 1, WEIGHTS + 5)
 
@@ -35,7 +35,7 @@ def pack_kernel(network: PackedNetwork, features: FeatureSet, info: DagInfo) -> 
     ints = [network.layers.ravel(), network.first, picked]
     starts = list(accumulate([len(block) for block in floats[:-1]], initial=0))
     int_starts = list(accumulate([len(block) for block in ints], initial=END + 1))
-    options = [network.graph, network.limit_sees_stage, network.limits, compressed]
+    options = [network.graph, network.limit_sees_stage, network.limits, network.limit_columns, compressed]
     fixed = [executors, network.embedding, *options]
     state = np.concatenate([np.array([*fixed, *starts, *int_starts]), *ints]).astype(np.int64)
     return DagKernel(decide, np.concatenate(floats), state, allocates=True)
@@ -68,6 +68,7 @@ def decide(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
         state[GRAPH] != 0,
         state[LIMIT_SEES_STAGE] != 0,
         state[LIMITS] != 0,
+        state[LIMIT_COLUMNS],
     )
     rows = room_for(view.stage_id.shape[0], view.edge_parent.shape[0], selection.picked.shape[0], classes)
     nodes, jobs, edges = gather_world(view, known, selection, 0, 0, 0, rows)

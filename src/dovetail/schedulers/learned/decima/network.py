@@ -27,7 +27,7 @@ class Chosen:
 
     world: Ints  # (D,)
     node: Ints  # (D,) node row
-    executor_class: Ints  # (D,) -1: there is one class only
+    executor_class: Ints  # (D,) -1: any
     limit: Ints  # (D,)
 
     @classmethod
@@ -51,7 +51,7 @@ class DecimaBatch:
     # the decisions
     world: Tensor  # (D,)
     node: Tensor  # (D,) node row
-    class_row: Tensor  # (D,) row of the class options, -1: there is one class only
+    class_row: Tensor  # (D,) row of the class options; -1: there are none, for there is one class only
     class_features: Tensor  # (K, 4) the options of all decisions
     class_decision: Tensor  # (K,)
     limit_row: Tensor  # (D,) row of the limit options
@@ -276,7 +276,8 @@ class DecimaNetwork(nn.Module):
             log_p, entropy = log_p + more, entropy + uncertain
         if not self.shape.limits:
             return Judgement(log_p, entropy)
-        scores = self._options_through("limit", about, batch.limit_decision, batch.limit_features)
+        shown = batch.limit_features[:, : self.shape.limit_columns]
+        scores = self._options_through("limit", about, batch.limit_decision, shown)
         more, uncertain = segment_choice(scores, batch.limit_decision, batch.decisions, batch.limit_row)
         return Judgement(log_p + more, entropy + uncertain)
 

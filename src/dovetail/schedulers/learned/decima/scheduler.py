@@ -27,7 +27,7 @@ BUNDLED = Path(__file__).parent / "checkpoints"
 
 def find_checkpoint(name: str) -> Path:
     """A bundled checkpoint by its name, or any by its path."""
-    if "/" in name or name.endswith((".json", ".safetensors")):
+    if "/" in name or name.endswith((".json", ".safetensors")) or Path(f"{name}.safetensors").is_file():
         return Path(name)
     names = sorted(card.stem for card in BUNDLED.glob("*.json"))
     if name not in names:

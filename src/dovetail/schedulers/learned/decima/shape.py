@@ -27,8 +27,9 @@ class DecimaShape:
     """The options.  `SHAPES` has the ones with a name.
 
     hidden: layers of the six nets that embed; head: layers of those that score.  limit_sees_stage: limit and class
-    are scored from the chosen stage as well, not from its job alone.  graph=False leaves out every message between
-    stages, and with it the embedding of jobs and of the whole system.  limits=False gives a stage all it can use.
+    are scored from the chosen stage as well, not from its job alone.  limit_columns: how many of the features of a
+    limit are shown; the first is the limit itself.  graph=False leaves out every message between stages, and with it
+    the embedding of jobs and of the whole system.  limits=False gives a stage all it can use.
     """
 
     features: str = "informed-3"
@@ -38,9 +39,12 @@ class DecimaShape:
     limit_sees_stage: bool = True
     graph: bool = True
     limits: bool = True
+    limit_columns: int = LIMIT_FEATURES
 
     def __post_init__(self) -> None:
         feature_set(self.features)
+        if not 1 <= self.limit_columns <= LIMIT_FEATURES:
+            raise ConfigError(f"shape {self}: expected 1 to {LIMIT_FEATURES} limit_columns")
         sizes = (self.embedding, *self.hidden, *self.head)
         if not self.hidden or not self.head or min(sizes) < 1 or max(sizes) > 512:
             raise ConfigError(f"shape {self}: expected at least one layer in each, of 1 to 512 units")
@@ -64,7 +68,7 @@ class DecimaShape:
             "all_in": (embedding, *self.hidden, embedding),
             "all_out": (embedding, *self.hidden, embedding),
             "stage": (whole, *self.head, 1),
-            "limit": (chosen + LIMIT_FEATURES, *self.head, 1),
+            "limit": (chosen + self.limit_columns, *self.head, 1),
             "class": (chosen + CLASS_FEATURES, *self.head, 1),
         }
 
@@ -100,12 +104,13 @@ class Parameter(NamedTuple):
 SHAPES = {
     "informed": DecimaShape(),
     "classes": DecimaShape("classes-1"),
-    "paper": DecimaShape("decima-1", 8, (16, 8), (32, 16, 8), limit_sees_stage=False),
+    "paper": DecimaShape("decima-1", 8, (32, 16), (32, 16), limit_sees_stage=False, limit_columns=1),
     "no-graph": DecimaShape(graph=False),
     "no-limits": DecimaShape(limits=False),
 }
-"""informed: ours.  classes: ours where executors differ.  paper: the published nets; its features, widths and depth
-(the public code's).  The others leave out a part, to see what it is worth."""
+"""informed: ours.  classes: ours where executors differ.  paper: the published features, widths and inputs (with our
+executor-class net; the published one has some 12,700 parameters in all, and does not say where).  The others leave out
+a part, to see what it is worth."""
 
 
 def named_shape(name: str) -> DecimaShape:
