@@ -78,7 +78,7 @@ def test_published_versions_keep_their_columns():
         "offered_of_cluster",
         "log_equal_share",
     )
-    fit = ("memory", "fitting_offered", "fitting_of_cluster", "log_pressure", "excess_pressure")
+    fit = ("memory", "fitting_offered", "fitting_of_cluster", "log_pressure", "scarcest", "excess_pressure")
     classes = (*informed, *fit)
     assert names.pop("informed-3") == informed
     assert names == {"decima-1": decima, "wide-1": wide, "informed-2": informed, "classes-1": classes}
@@ -174,6 +174,11 @@ def test_classes_by_hand():
     assert column["fitting_of_cluster"] == pytest.approx([1, 1, 0.4])
     assert column["log_pressure"] == pytest.approx(pressure / 5)
     assert column["excess_pressure"] == pytest.approx(pressure - pressure[0])
+    assert column["scarcest"] == column["foremost"]
+    twins = view._replace(stage_ready=np.array([True, True, True]), stage_valid=np.array([True, True, True]))
+    twins = twins._replace(stage_memory=np.array([0.4, 1.0, 1.0]))
+    column = informed(twins, replace(INFO, classes=sizes), "classes-1")
+    assert (column["foremost"], column["scarcest"]) == ([1, 0, 1], [0, 1, 1])
 
 
 def test_classes_where_executors_are_alike():

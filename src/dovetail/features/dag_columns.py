@@ -93,6 +93,12 @@ COLUMNS = (
     Column("fitting_offered", "executors on offer that a task of the stage fits on", 20.0),
     Column("fitting_of_cluster", "executors that it fits on, as a share of the cluster", 1.0, high=1.0),
     Column("log_pressure", "logarithm of the unclaimed work that needs such executors, in seconds of them all", 5.0),
+    Column(
+        "scarcest",
+        "1 if of its job this stage should come first, those that fit on few executors before others",
+        1.0,
+        high=1.0,
+    ),
     Column("excess_pressure", "the same less that of the whole cluster", 1.0, low=-10.0, high=10.0),
 )
 """In the order in which `dag_measure` writes them."""

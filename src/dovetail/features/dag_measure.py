@@ -25,8 +25,8 @@ MEASURES = len(COLUMNS)
 forget_stale_code(Path(__file__).parent)
 
 # what a world is told once: numbers by job row, and of the whole
-RANK, BARE_WORK_S, FOREMOST = range(3)
-BY_JOB = 3
+RANK, BARE_WORK_S, FOREMOST, SCARCEST = range(4)
+BY_JOB = 4
 SHARING, SHARING_WORK_S, WORK_S, BY_CLASS = range(4)  # from BY_CLASS on: unclaimed work, by least class that fits
 
 
@@ -66,6 +66,16 @@ def fits(view, known, s, c):
 
 
 @njit(**INNER)
+def executors_that_fit(view, known, s):
+    """Executors of the cluster that a task of the stage fits on."""
+    fitting = 0.0
+    for c in range(known.class_executors.shape[0]):
+        if fits(view, known, s, c):
+            fitting += known.class_executors[c]
+    return fitting
+
+
+@njit(**INNER)
 def room_for_survey(view, known):
     """`by_job` and `in_all`, as `survey` fills them."""
     by_job = np.empty((BY_JOB, view.job_id.shape[0]), dtype=np.float64)
@@ -83,6 +93,8 @@ def survey(view, known, by_job, in_all):
     for j in range(jobs - 1, -1, -1):  # of equal jobs the first ranks as the smaller
         by_job[RANK, j] = 0.0
         by_job[FOREMOST, j] = -1.0
+        by_job[SCARCEST, j] = -1.0
+        fewest = 0.0
         in_all[WORK_S] += view.job_work_left_s[j]
         if view.job_unclaimed[j] > 0:
             in_all[SHARING_WORK_S] += view.job_work_left_s[j]
@@ -106,6 +118,19 @@ def survey(view, known, by_job, in_all):
                     else view.stage_ready[s]
                 ):
                     by_job[FOREMOST, j] = s
+                best = np.int64(by_job[SCARCEST, j])
+                fitting = executors_that_fit(view, known, s)
+                if best < 0 or (
+                    (
+                        view.stage_critical_path_s[s] > view.stage_critical_path_s[best]
+                        if fitting == fewest
+                        else fitting < fewest
+                    )
+                    if view.stage_ready[s] == view.stage_ready[best]
+                    else view.stage_ready[s]
+                ):
+                    by_job[SCARCEST, j] = s
+                    fewest = fitting
         by_job[BARE_WORK_S, j] = work_s
     in_all[SHARING] = sharing
     order = np.argsort(keys[:sharing], kind="mergesort")
@@ -162,28 +187,28 @@ def measure_stage(view, known, by_job, in_all, s, out):
     out[31] = view.source_executors / max(executors, 1.0)
     out[32] = np.log1p(equal_share)
     measure_fit(view, known, in_all, s, out)
+    out[37] = 1.0 if s == np.int64(by_job[SCARCEST, j]) else 0.0
 
 
 @njit(**INNER)
 def measure_fit(view, known, in_all, s, out):
     """Those of the numbers that say what the stage can run on."""
     least = least_class(view, known, s)
-    largest = offered = fitting = needing = needed_s = all_s = 0.0
+    largest = offered = needing = needed_s = all_s = 0.0
     for c in range(known.class_executors.shape[0]):
         largest = max(largest, known.memory[c])
         all_s += in_all[BY_CLASS + c]
         if fits(view, known, s, c):
             offered += view.source_by_class[c]
-            fitting += known.class_executors[c]
         if least >= 0 and known.memory[c] >= known.memory[least]:
             needing += known.class_executors[c]
             needed_s += in_all[BY_CLASS + c]
     pressure = np.log1p(needed_s / max(needing, 1.0))
     out[33] = view.stage_memory[s] / largest if 0.0 < largest < np.inf else 0.0
     out[34] = offered
-    out[35] = fitting / max(known.executors, 1.0)
+    out[35] = executors_that_fit(view, known, s) / max(known.executors, 1.0)
     out[36] = pressure
-    out[37] = pressure - np.log1p(all_s / max(known.executors, 1.0))
+    out[38] = pressure - np.log1p(all_s / max(known.executors, 1.0))
 
 
 @njit(**INNER)

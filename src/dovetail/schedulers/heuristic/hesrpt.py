@@ -6,7 +6,8 @@ For jobs that all speed up as executors ** q and are there from the start, heSRP
 
 Here a job is a DAG, its speed-up is only roughly a power, and executors are whole and cost a move: a share is a cap,
 rounded up, a job below its cap keeps its executors, and what no job may take spills over as in `dag/fair-spill`,
-which is this rule with q = 0.
+which is this rule with q = 0.  Where executors differ in size, of a job's stages that can start the one that fits on
+the fewest executors goes first, or the large executors would be taken by tasks that could run anywhere.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from dovetail.core.dag import Reason
-from dovetail.schedulers.heuristic.list_rule import Keep, ListRule, Order, OrderRule, SizeRule
+from dovetail.schedulers.heuristic.list_rule import Keep, ListRule, Order, OrderRule, SizeRule, StageRule
 from dovetail.schedulers.heuristic.list_scheduling import ListScheduler
 
 
@@ -33,7 +34,7 @@ class HeSrpt(ListScheduler):
     def __init__(self, params: Params = Params()) -> None:
         super().__init__(
             ListRule(
-                order=OrderRule(Order.WORK_LEFT),
+                order=OrderRule(Order.WORK_LEFT, StageRule.SCARCE),
                 size=SizeRule(capped=True, speedup=params.speedup, keep=Keep.BELOW_CAP, spill=True),
                 reason=Reason.BELOW_WEIGHTED_SHARE,
             )

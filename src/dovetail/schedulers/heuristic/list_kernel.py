@@ -17,7 +17,7 @@ CLASSES = 12  # from here on: executors of each class, then its CPU, then its me
 
 # compiled code sees plain numbers
 _BY_ARRIVAL, _BY_TOTAL_WORK, _BY_WORK_LEFT = int(Order.ARRIVAL), int(Order.TOTAL_WORK), int(Order.WORK_LEFT)
-_BY_PATH, _BY_TROUBLE = int(StageRule.CRITICAL_PATH), int(StageRule.TROUBLESOME)
+_BY_PATH, _BY_TROUBLE, _BY_SCARCITY = int(StageRule.CRITICAL_PATH), int(StageRule.TROUBLESOME), int(StageRule.SCARCE)
 _BELOW_CAP, _ALWAYS = int(Keep.BELOW_CAP), int(Keep.ALWAYS)
 _KEEP_IN_JOB = int(Reason.KEEP_IN_JOB)
 _SPILL_OVER = int(Reason.SPILL_OVER)
@@ -41,9 +41,10 @@ def list_kernel(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
 
     by_trouble = params[STAGE_RULE] == _BY_TROUBLE
     classes = view.source_by_class.size
+    by_scarcity = params[STAGE_RULE] == _BY_SCARCITY and classes > 1
     best = -1
     best_tier, best_limit, best_waits, best_apart = NO_SHARE, 0, False, False
-    best_key, best_path = 0.0, 0.0
+    best_key, best_path, best_fitting = 0.0, 0.0, 0.0
     last_job, tier, limit = -1, NO_SHARE, 0
     key, skip, first, grouped = 0.0, True, 0, False
     for v in range(view.stage_valid.size):
@@ -118,6 +119,14 @@ def list_kernel(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
         waits = params[READY_FIRST] > 0.0 and not view.stage_ready[v]
         apart = by_trouble and not (grouped and state[v - first] == 1)
         path = view.stage_critical_path_s[v] if params[STAGE_RULE] >= _BY_PATH else 0.0
+        fitting = 0.0
+        if by_scarcity:
+            for c in range(classes):
+                if (
+                    view.stage_cpu[v] <= params[CLASSES + classes + c]
+                    and view.stage_memory[v] <= params[CLASSES + 2 * classes + c]
+                ):
+                    fitting += params[CLASSES + c]
         if best >= 0 and tier == best_tier:  # does it come before the best so far?
             if key != best_key:
                 if key > best_key:
@@ -128,10 +137,13 @@ def list_kernel(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
             elif apart != best_apart:
                 if apart:
                     continue
+            elif fitting != best_fitting:
+                if fitting > best_fitting:
+                    continue
             elif path <= best_path:
                 continue
         best, best_tier, best_limit = v, tier, limit
-        best_key, best_waits, best_apart, best_path = key, waits, apart, path
+        best_key, best_waits, best_apart, best_path, best_fitting = key, waits, apart, path, fitting
 
     if best < 0:
         return 0

@@ -45,6 +45,7 @@ class StageRule(IntEnum):
     LOWEST_ID = 0
     CRITICAL_PATH = 1  # longest chain of stages from here to the end of the job
     TROUBLESOME = 2  # troublesome ones and what leads to them (see `troublesome`), then longest chain
+    SCARCE = 3  # fewest executors of the cluster that a task fits on, then longest chain
 
 
 class Keep(IntEnum):

@@ -12,7 +12,7 @@ from dovetail.core.dag import DagDecision, DagInfo, DagKernel, DagView, Reason
 from dovetail.core.errors import DovetailError
 from dovetail.schedulers.heuristic.list_kernel import MOST_MARKS, NO_SHARE, ROUND_OFF, list_kernel
 from dovetail.schedulers.heuristic.list_rule import Keep, ListRule, Order, StageRule
-from dovetail.schedulers.heuristic.troublesome import leads_to_trouble
+from dovetail.schedulers.heuristic.troublesome import executors_that_fit, leads_to_trouble
 
 
 class ListScheduler:
@@ -122,6 +122,10 @@ class ListScheduler:
         elif len(stages) == 1:
             return stages[0], False
         by_path = order.stages != StageRule.LOWEST_ID
+        fitting = [0] * len(stages)
+        if order.stages == StageRule.SCARCE:
+            assert self._info is not None
+            fitting = executors_that_fit(view, np.array(stages), self._info).tolist()
         ready, path_s = view.stage_ready.item, view.stage_critical_path_s.item
         best = None
         chosen = 0
@@ -129,6 +133,7 @@ class ListScheduler:
             rank = (
                 order.ready_first and not ready(stage),
                 in_group is not None and not in_group[i],
+                fitting[i],
                 -path_s(stage) if by_path else 0.0,
             )
             if best is None or rank < best:

@@ -10,8 +10,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.core.dag import DagInfo, DagView
+from dovetail.core.dag import DagInfo, DagView, Ints
 from dovetail.schedulers.heuristic.list_kernel import MOST_MARKS
+
+
+def executors_that_fit(view: DagView, stages: Ints, info: DagInfo) -> Ints:
+    """For each of the stages, executors of the cluster that are large enough for one of its tasks."""
+    cpu, memory = view.stage_cpu[stages], view.stage_memory[stages]
+    fitting = np.zeros(len(stages), np.int64)
+    for kind in info.classes:
+        fitting += kind.count * ((cpu <= kind.cpu) & (memory <= kind.memory))
+    return fitting
 
 
 def leads_to_trouble(
@@ -27,11 +36,7 @@ def leads_to_trouble(
         mean_s = view.stage_mean_s[first:end]
         troublesome = mean_s >= long_threshold * mean_s.max()
         if fit_threshold > 0.0:
-            cpu, memory = view.stage_cpu[first:end], view.stage_memory[first:end]
-            fitting = np.zeros(end - first, np.int64)
-            for kind in info.classes:
-                fitting += kind.count * ((cpu <= kind.cpu) & (memory <= kind.memory))
-            troublesome |= fitting <= fit_threshold * info.num_executors
+            troublesome |= executors_that_fit(view, np.arange(first, end), info) <= fit_threshold * info.num_executors
         marks.update(enumerate(troublesome.tolist(), first))
         inside = (view.edge_parent >= first) & (view.edge_parent < end)
         edges = list(zip(view.edge_child[inside].tolist(), view.edge_parent[inside].tolist(), strict=True))
