@@ -48,9 +48,9 @@ def test_no_records(verb: list[str], tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_unwritable_place(shared_records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "file").write_text("")
-    assert main(["report", str(shared_records), "--out", str(tmp_path / "file" / "x.html")]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+    assert main(["report", str(shared_records), "--out", str(tmp_path / "none" / "x.html")]) == 2
+    assert "no such directory" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
 
 
 def test_png_must_be_a_directory_and_nothing_is_written_otherwise(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail.core.registry import Entry
+from dovetail.evaluation.contenders import Contender
 from dovetail.evaluation.matrix_cell import DagSetting, OpenSetting
 from dovetail.schedulers import SCHEDULERS
 from dovetail.sim.dag import DagOptions
@@ -16,6 +17,10 @@ WORKLOAD = "layered:dags=6"
 def small(jobs: int = 3) -> OpenSetting:
     arrivals = Arrivals("poisson", interval_s=5.0)
     return OpenSetting.of(DagSetting(WORKLOAD, jobs, arrivals, DagOptions(executors=8)))
+
+
+def contenders(*specs: str) -> tuple[Contender, ...]:
+    return tuple(map(Contender.of, specs))
 
 
 def register_odd(monkeypatch: pytest.MonkeyPatch, *classes: str) -> None:

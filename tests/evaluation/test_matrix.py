@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.evaluation.matrices import WORKLOAD, register_odd, small
+from tests.evaluation.matrices import WORKLOAD, contenders, register_odd, small
 
 from dovetail.core.errors import ConfigError
 from dovetail.core.seeds import SeedTree
@@ -11,10 +11,6 @@ from dovetail.evaluation.matrix import Matrix, run_matrix
 from dovetail.evaluation.matrix_cell import DagSetting, Failure, OpenSetting, Row
 from dovetail.schedulers import SCHEDULERS
 from dovetail.sim.dag import DagWorld, run
-
-
-def contenders(*specs: str) -> tuple[Contender, ...]:
-    return tuple(map(Contender.of, specs))
 
 
 def rows_of(opened: OpenSetting, matrix: Matrix, workers: int) -> dict[tuple[str, int], Row]:
@@ -97,11 +93,3 @@ def test_content_follows_the_workload() -> None:
     assert facts["interval_s"] == 5.0 and "load" not in facts
     other = OpenSetting.of(DagSetting(f"{WORKLOAD},seed=1")).facts()
     assert facts["content"] == small().facts()["content"] != other["content"]
-
-
-def test_it_says_when_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr("dovetail.evaluation.matrix.PATIENCE_S", 0.0)
-    chunks = Matrix(contenders("dag/fair"), (0,)).chunks()
-    list(run_matrix(small(), chunks, workers=1, on_compile=lambda: said.append("compiling")))
-    assert said == ["compiling"]

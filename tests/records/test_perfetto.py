@@ -125,6 +125,8 @@ def test_names_are_only_text(tmp_path: Path) -> None:
 
 
 def test_unwritable(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordError, match=r"t\.json: no such directory"):
+        write_perfetto([], tmp_path / "none" / "t.json")
+    (tmp_path / "t.json").mkdir()
     with pytest.raises(RecordError, match=r"t\.json: cannot be written"):
-        write_perfetto([], tmp_path / "file" / "t.json")
+        write_perfetto([], tmp_path / "t.json")

@@ -22,17 +22,20 @@ def catalogue() -> DagCatalogue:
 
 
 def test_fair_on_200_jobs(catalogue: DagCatalogue) -> None:
+    """Five sequences were published, so this can show that we are not far off, but not that the faults matter."""
     ours = average_jct(catalogue, 200, 40, "dag/fair", FAULTS)
     published, sequences = PUBLISHED[200], 5
     error = ours.std() * np.sqrt(1 / len(ours) + 1 / sequences)
     assert abs(ours.mean() - published) < 2 * error
-    assert error < 6  # the comparison means something
+    assert error < 6
 
 
 def test_fair_on_5000_jobs(catalogue: DagCatalogue) -> None:
-    ours = average_jct(catalogue, 5000, 4, "dag/fair", FAULTS)
-    assert abs(ours.mean() - PUBLISHED[5000]) < 2 * ours.std(ddof=1) * np.sqrt(1 / len(ours) + 1) + 0.5
-    assert ours.std() < 5
+    def agrees(compat: Compat) -> bool:
+        ours = average_jct(catalogue, 5000, 4, "dag/fair", compat)
+        return bool(abs(ours.mean() - PUBLISHED[5000]) < 2 * ours.std(ddof=1) * np.sqrt(1 / len(ours) + 1) + 0.5)
+
+    assert agrees(FAULTS) and not agrees(Compat())
 
 
 def test_each_job_alone(catalogue: DagCatalogue) -> None:

@@ -1,8 +1,7 @@
 """The `dovetail` command: one module per verb, of which only the chosen one is imported.
 
 A verb's module offers `configure(parser)`, which adds its arguments, and `run(args)`, which returns
-the exit code. Standard output carries only results; all else goes to standard error. Exit codes:
-0 done, 2 the user can mend it, 130 interrupted, 141 the reader of our output went away.
+the exit code (`exit_codes`). Standard output carries only results; all else goes to standard error.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from dovetail import __version__
+from dovetail.cli.exit_codes import EXIT_BROKEN_PIPE, EXIT_ERROR, EXIT_INTERRUPTED
 from dovetail.core import extras
 from dovetail.core.errors import DovetailError, UnknownName
 
@@ -33,15 +33,14 @@ VERBS: dict[str, tuple[str, str]] = {
     "bench": ("dovetail.cli.bench", "measure the simulator's speed on this machine"),
 }
 
-EXIT_ERROR = 2
-EXIT_INTERRUPTED = 130  # 128 + SIGINT
-EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; the console script exits with the returned code."""
     # The submodule `list` hides the built-in of that name in this file, hence the display.
     arguments = [*(sys.argv[1:] if argv is None else argv)]
+    if sys.stdout is None:  # closed before we were started
+        print("dovetail: error: standard output is closed; results have nowhere to go", file=sys.stderr)
+        return EXIT_ERROR
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()  # here, so that a closed pipe is noticed while it can still be handled

@@ -14,6 +14,7 @@ from dovetail.cli.dag_options import (
     add_setting,
     read_arguments,
 )
+from dovetail.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note, open_run_set, run_visibly, tell_failures
 from dovetail.core.errors import UnknownName
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from dovetail.evaluation.matrix_cell import OpenSetting
     from dovetail.evaluation.matrix_results import MatrixResults
 
-EXIT_FAILED = 1  # some scheduler failed; the results of the others are complete
-EXIT_INTERRUPTED = 130
 FIRST_TRAINING_SEED = 1000
 
 
@@ -74,11 +73,16 @@ def compare(
     from dovetail.evaluation.contenders import choose
     from dovetail.evaluation.matrix import Matrix, check_workers
     from dovetail.evaluation.matrix_results import MatrixResults
+    from dovetail.schedulers import SCHEDULERS
 
     check_workers(args.workers)
     chosen = choose(asked.schedulers, jobs=asked.jobs)
     matrix = Matrix(chosen.contenders, asked.seed_range, keep=args.out is not None)
     notes = list(chosen.notes)
+    for contender in chosen.contenders if len(asked.classes) > 1 else ():
+        instead = getattr(SCHEDULERS.resolve(contender.name), "ALIKE_ONLY", None)
+        if instead is not None:
+            notes.append(f"where executors differ, {contender.name} {instead}")
     if asked.seed_range[-1] >= FIRST_TRAINING_SEED:
         notes.append(f"seeds from {FIRST_TRAINING_SEED} on are for tuning and training; judge on those below")
     opened, writer = open_run_set(asked, args, command or asked.command("compare dag"), notes=notes)

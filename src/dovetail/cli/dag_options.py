@@ -244,4 +244,7 @@ def _written(value: object) -> str:
         return ",".join(map(_written, value))
     if is_dataclass(value):
         return ":".join(_written(getattr(value, item.name)) for item in fields(value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return str(value)

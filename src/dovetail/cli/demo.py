@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dovetail.cli.compare import EXIT_FAILED, EXIT_INTERRUPTED, compare
+from dovetail.cli.compare import compare
 from dovetail.cli.dag_options import DagArguments
+from dovetail.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dovetail.cli.compare import EXIT_FAILED, EXIT_INTERRUPTED, FIRST_TRAINING_SEED, compare, show
+from dovetail.cli.compare import FIRST_TRAINING_SEED, compare, show
 from dovetail.cli.dag_options import DagArguments
+from dovetail.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note
 from dovetail.core.config import build
 from dovetail.core.errors import CheckpointError, ConfigError

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dovetail.evaluation.matrix_results import MatrixResults
     from dovetail.records.writer import RecordWriter
 
-COMPILING = "compiling the simulator (only the first time, up to a minute) ..."
+COMPILING = "compiling (only the first time, a minute or two) ..."
 
 
 def note(text: str) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.dag_options import DagArguments, add_family, add_output, add_setting, read_arguments
+from dovetail.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note, open_run_set, run_visibly, tell_failures
 
 if TYPE_CHECKING:
     from dovetail.evaluation.matrix_cell import OpenSetting, Row
-
-EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _command(asked: DagArguments, spec: str) -> str:
-    return f"{asked.command('simulate dag', seeds=None, schedulers=None)} --scheduler {spec}"
+    return f"{asked.command('simulate dag', seeds=None, schedulers=None)} --scheduler {shlex.quote(spec)}"
 
 
 def _as_json(opened: OpenSetting, row: Row) -> dict[str, Any]:

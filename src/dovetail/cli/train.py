@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.dag_options import DagArguments, add_family, add_setting, read_arguments
+from dovetail.cli.exit_codes import EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note
 from dovetail.core.errors import ConfigError, UnknownName
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from dovetail.training.dag_run import Rival, TrainJob, TrainRun
     from dovetail.training.dag_trainer import Progress
     from dovetail.training.workers import Workers
-
-EXIT_INTERRUPTED = 130
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

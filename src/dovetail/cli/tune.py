@@ -7,8 +7,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dovetail.cli.compare import EXIT_FAILED, EXIT_INTERRUPTED, FIRST_TRAINING_SEED
+from dovetail.cli.compare import FIRST_TRAINING_SEED
 from dovetail.cli.dag_options import add_matrix, add_setting, read_arguments
+from dovetail.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note, run_visibly, tell_failures
 from dovetail.core.errors import ConfigError, UnknownName
 

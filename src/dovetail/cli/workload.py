@@ -122,8 +122,10 @@ def _validate(args: argparse.Namespace) -> int:
     if not args.directory.is_dir():
         what = "not a directory" if args.directory.exists() else "no such directory"
         raise DovetailError(f"workload {args.directory}: {what}")
+    if args.limit < 0:
+        raise ConfigError(f"--limit is {args.limit}; expected 0 (all) or more")
     faults = find_faults(args.directory)
-    shown = faults if args.limit <= 0 else faults[: args.limit]
+    shown = faults if args.limit == 0 else faults[: args.limit]
     if args.json:
         fields = ("file", "row", "field", "problem", "expected")
         plain = [{name: getattr(fault, name) for name in fields} for fault in shown]
@@ -227,6 +229,8 @@ def _arrivals(args: argparse.Namespace) -> Arrivals:
     timed = args.interval is not None or args.load is not None
     if args.jobs is None and (timed or args.arrivals or args.weights or args.deadlines):
         raise ConfigError("--arrivals, --interval, --load, --weights and --deadlines need --jobs")
+    if args.executors < 1:
+        raise ConfigError(f"--executors is {args.executors}; expected at least 1")
     kind = args.arrivals or ("poisson" if timed else "batch")
     return Arrivals(kind, args.interval, args.load, args.executors if args.load is not None else None)
 

@@ -16,7 +16,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """Write to the path this yields; afterwards it takes the name `path`, unless something went wrong."""
     part = path.with_name(path.name + ".part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.is_dir():
+            raise RecordError(f"{path}: no such directory as {path.parent} to write to; make it first")
         yield part
         os.replace(part, path)
     except OSError as error:

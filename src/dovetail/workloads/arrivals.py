@@ -110,8 +110,8 @@ def load_for(interval_s: float, executors: int, mean_work_s: MeanWork) -> float:
 class Deadlines:
     """Due dates: arrival + factor * ideal time, the factor drawn uniformly from low .. high for each job.
 
-    The ideal time of a job is what it would take alone on `executors`: its work divided by them, or its
-    critical path if that is longer.
+    The ideal time of a job is the least that it would take alone, by mean durations, on up to `executors`
+    (`durations.ideal_s`).
     """
 
     low: float

@@ -125,9 +125,9 @@ def test_charts_have_a_curve_for_each_scheduler(text: str) -> None:
 
 
 def test_same_records_same_page(text: str, shared_records: Path, tmp_path: Path) -> None:
-    write_page(read_records(shared_records), tmp_path / "deep" / "r.html")
-    assert (tmp_path / "deep" / "r.html").read_text(encoding="utf-8") == text
-    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["r.html"]
+    write_page(read_records(shared_records), tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text(encoding="utf-8") == text
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
 
 
 def one_run(directory: Path, run: Any = None, **facts: Any) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dovetail.core.dag import Floats, Ints
+from dovetail.core.errors import RecordError
 from dovetail.evaluation.comparison import Comparison, compare
 from dovetail.evaluation.metrics_dag import METRICS
 from dovetail.evaluation.report import palette
@@ -40,6 +41,10 @@ def write_figures(records: DagRecords, directory: Path) -> list[Path]:
     figures: list[tuple[str, Callable[[], Figure]]] = [("table", partial(_table, records, comparison))]
     figures += [(chart.name, partial(_curves, chart)) for chart in make_charts(shown)]
     figures += [(f"gantt-{run.run}", partial(_gantt, label, run, moving_delay_s)) for _, label, run in shown]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{directory}: cannot be made ({error.strerror or error})") from error
     return [_save(directory / f"{name}.png", make) for name, make in figures]
 
 

@@ -31,6 +31,7 @@ from dovetail.schedulers.optimise.weigh import AheadParams, CandidateParams, bes
 
 class Rollout:
     ALL_UP_TO_JOBS: ClassVar = 20  # it is slow: comparisons of `all` schedulers leave it out beyond
+    ALIKE_ONLY: ClassVar = "follows its base, dag/fair-spill"  # what it does where executors differ
 
     @dataclass(frozen=True)
     class Params(AheadParams, CandidateParams):
