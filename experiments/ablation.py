@@ -1,6 +1,6 @@
 """What each part of the learned scheduler is worth: the same short training without it.
 
-    .venv/bin/python experiments/ablation.py --write              # some 50 minutes on two cores
+    .venv/bin/python experiments/ablation.py --write --iterations 30    # some 70 minutes on one core
     .venv/bin/python experiments/ablation.py --only no-graph full --iterations 20
 
 Batches of 20 jobs, 50 executors, judged on 100 held-out sequences.  All runs have the same number of iterations, fewer

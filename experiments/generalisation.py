@@ -1,4 +1,4 @@
-"""How a network does where it was not trained: other loads, larger clusters, other workloads, less information.
+"""How a network does where it was not trained: other loads, larger clusters, other workloads.
 
     .venv/bin/python experiments/generalisation.py --write [--tpch DIR] [--alibaba DIR]
 
