@@ -164,3 +164,9 @@ def test_every_verb_exists_and_explains_itself(name, capsys):
         cli.main([name, "--help"])
     assert stop.value.code == 0
     assert f"usage: dovetail {name}" in capsys.readouterr().out
+
+
+def test_a_closed_standard_output(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    assert main(["list"]) == 2
+    assert "standard output is closed" in capsys.readouterr().err

@@ -38,7 +38,7 @@ def duration(seconds: float) -> str:
     if not math.isfinite(seconds):
         return "–"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
+        if seconds >= 0.9995 * size:  # what would be rounded to 1000 of the next unit
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds * 1e9:.3g} ns"
 
