@@ -168,5 +168,5 @@ def test_every_verb_exists_and_explains_itself(name, capsys):
 
 def test_a_closed_standard_output(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdout", None)
-    assert main(["list"]) == 2
+    assert cli.main(["list"]) == 2
     assert "standard output is closed" in capsys.readouterr().err
