@@ -109,7 +109,8 @@ def _job(args: argparse.Namespace, asked: DagArguments) -> TrainJob:
     from dovetail.schedulers.learned.decima.scheduler import find_checkpoint
     from dovetail.schedulers.learned.decima.shape import named_shape
     from dovetail.sim.dag.objective import objective
-    from dovetail.training.dag_run import TrainJob, check_objective
+    from dovetail.training.dag_checks import check_objective
+    from dovetail.training.dag_run import TrainJob
     from dovetail.training.dag_search import POLICY, TEACHER, search_base
     from dovetail.training.dag_trainer import BEST, PROFILES, TrainPlan
     from dovetail.training.dag_worker import Setting
