@@ -62,7 +62,7 @@ def test_params_are_shown_as_they_are_typed(registry, capsys):
         "dag/tuned  has parameters",
         "alpha: float = -1.0",
         "limit: int | none = none",
-        "sizes: tuple[int, ...] = [1,2]",
+        "sizes: [int, ...] = [1,2]",
         "greedy: bool = true",
     ]
 
