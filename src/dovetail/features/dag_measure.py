@@ -49,28 +49,25 @@ def mean_duration_s(known, profile, otherwise_s, wave, executors):
     return mean_s[first + k] * (1.0 - up) + mean_s[first + k + 1] * up
 
 
+# A view is a hundred numbers, and handing it on copies them: what is called for each stage takes what it needs of it.
+
+
 @njit(**INNER)
-def least_class(view, known, s):
-    """The class with the least memory that a task of the stage fits on; -1: there is none."""
+def least_class(cpu, memory, known):
+    """The class with the least memory that such a task fits on; -1: there is none."""
     least = -1
     for c in range(known.class_executors.shape[0]):
-        if fits(view, known, s, c) and (least < 0 or known.memory[c] < known.memory[least]):
+        if cpu <= known.cpu[c] and memory <= known.memory[c] and (least < 0 or known.memory[c] < known.memory[least]):
             least = c
     return least
 
 
 @njit(**INNER)
-def fits(view, known, s, c):
-    """Whether a task of the stage fits on an executor of that class."""
-    return view.stage_cpu[s] <= known.cpu[c] and view.stage_memory[s] <= known.memory[c]
-
-
-@njit(**INNER)
-def executors_that_fit(view, known, s):
-    """Executors of the cluster that a task of the stage fits on."""
+def executors_that_fit(cpu, memory, known):
+    """Executors of the cluster that such a task fits on."""
     fitting = 0.0
     for c in range(known.class_executors.shape[0]):
-        if fits(view, known, s, c):
+        if cpu <= known.cpu[c] and memory <= known.memory[c]:
             fitting += known.class_executors[c]
     return fitting
 
@@ -107,7 +104,7 @@ def survey(view, known, by_job, in_all):
                 each_s = mean_duration_s(known, view.stage_profile[s], view.stage_mean_s[s], REST, FEW)
                 work_s += view.stage_left[s] * each_s
             if view.stage_unclaimed[s] > 0:
-                least = least_class(view, known, s)
+                least = least_class(view.stage_cpu[s], view.stage_memory[s], known)
                 if least >= 0:
                     in_all[BY_CLASS + least] += view.stage_unclaimed[s] * view.stage_mean_s[s]
             if view.stage_valid[s]:
@@ -119,7 +116,7 @@ def survey(view, known, by_job, in_all):
                 ):
                     by_job[FOREMOST, j] = s
                 best = np.int64(by_job[SCARCEST, j])
-                fitting = executors_that_fit(view, known, s)
+                fitting = executors_that_fit(view.stage_cpu[s], view.stage_memory[s], known)
                 if best < 0 or (
                     (
                         view.stage_critical_path_s[s] > view.stage_critical_path_s[best]
@@ -186,27 +183,27 @@ def measure_stage(view, known, by_job, in_all, s, out):
     out[30] = held / max(equal_share, 1.0)
     out[31] = view.source_executors / max(executors, 1.0)
     out[32] = np.log1p(equal_share)
-    measure_fit(view, known, in_all, s, out)
+    measure_fit(view.stage_cpu[s], view.stage_memory[s], view.source_by_class, known, in_all, out)
     out[37] = 1.0 if s == np.int64(by_job[SCARCEST, j]) else 0.0
 
 
 @njit(**INNER)
-def measure_fit(view, known, in_all, s, out):
-    """Those of the numbers that say what the stage can run on."""
-    least = least_class(view, known, s)
+def measure_fit(cpu, memory, source_by_class, known, in_all, out):
+    """Those of the numbers that say what a task can run on."""
+    least = least_class(cpu, memory, known)
     largest = offered = needing = needed_s = all_s = 0.0
     for c in range(known.class_executors.shape[0]):
         largest = max(largest, known.memory[c])
         all_s += in_all[BY_CLASS + c]
-        if fits(view, known, s, c):
-            offered += view.source_by_class[c]
+        if cpu <= known.cpu[c] and memory <= known.memory[c]:
+            offered += source_by_class[c]
         if least >= 0 and known.memory[c] >= known.memory[least]:
             needing += known.class_executors[c]
             needed_s += in_all[BY_CLASS + c]
     pressure = np.log1p(needed_s / max(needing, 1.0))
-    out[33] = view.stage_memory[s] / largest if 0.0 < largest < np.inf else 0.0
+    out[33] = memory / largest if 0.0 < largest < np.inf else 0.0
     out[34] = offered
-    out[35] = executors_that_fit(view, known, s) / max(known.executors, 1.0)
+    out[35] = executors_that_fit(cpu, memory, known) / max(known.executors, 1.0)
     out[36] = pressure
     out[38] = pressure - np.log1p(all_s / max(known.executors, 1.0))
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from dovetail.features.dag_measure import MEASURES, fits, room_for_survey, survey, world_view, write_stage
+from dovetail.features.dag_measure import MEASURES, room_for_survey, survey, world_view, write_stage
 from dovetail.schedulers.learned.decima.jit import INNER, OPTIONS
 
 
@@ -66,7 +66,7 @@ def gather_world(view, known, selection, at, job_at, edge_at, rows):
         rows.unclaimed[at] = view.stage_unclaimed[s]
         rows.memory[at] = view.stage_memory[s]
         for c in range(known.class_executors.shape[0]):
-            rows.fits[at, c] = fits(view, known, s, c)
+            rows.fits[at, c] = view.stage_cpu[s] <= known.cpu[c] and view.stage_memory[s] <= known.memory[c]
         at += 1
     for e in range(view.edge_parent.shape[0]):
         parent = new_row[view.edge_parent[e]]
