@@ -18,7 +18,7 @@ CARDS = sorted(BUNDLED.glob("*.json"))
 TRACES = {"tpch": ["tpch", str(DATA / "tpch")]}
 """How the workloads were imported that are not generated, by what the cards call them."""
 RIVALS = ("dag/fair", "dag/fair-spill", "dag/weighted-fair")
-SEQUENCES = 8
+SEQUENCES = 32
 
 
 def facts_of(card: Path) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def test_the_claim_holds_on_some_of_the_sequences(
     for rival in RIVALS:
         gain, on_card = (values["dag/decima"] / values[rival] for values in (found, claimed))
         assert gain < 1.0, f"{card.stem}: not below {rival} on {SEQUENCES} sequences"
-        assert gain == pytest.approx(on_card, abs=0.08), f"{card.stem}: the card says {on_card:.3f} of {rival}"
+        assert gain == pytest.approx(on_card, abs=0.06), f"{card.stem}: the card says {on_card:.3f} of {rival}"
 
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.stem)
