@@ -10,10 +10,9 @@ than a published network has, so it is differences that count.  Runs are kept in
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-from commands import dovetail, record, rows_by_name, table, trained
+from commands import dovetail, publish, rows_by_name, table, trained
 
 SETTING = ("--workload", "tpch-like", "--jobs", "20", "--executors", "50")
 RIVAL = "dag/hesrpt"
@@ -50,9 +49,7 @@ def main() -> None:
     text = f"{args.iterations} iterations each.\n\n" + table(
         ["variant", "", "average JCT, s", f"against {RIVAL}"], lines
     )
-    print(text)
-    if args.write:
-        print(f"written to {record('ablation', 'What each part is worth', text)}", file=sys.stderr)
+    publish("ablation", "What each part is worth", text, write=args.write)
 
 
 def figures(row: dict) -> list[str]:

@@ -48,12 +48,15 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
-def record(name: str, title: str, text: str) -> Path:
-    """Write the result where it is committed, with the command and the date."""
+def publish(name: str, title: str, text: str, *, write: bool) -> None:
+    """Print the result and, if it is to be written, put it where it is committed, with the command and the date."""
+    print(text)
+    if not write:
+        return
     RESULTS.mkdir(exist_ok=True)
     file = RESULTS / f"{name}.md"
     words = ["experiments/" + Path(sys.argv[0]).name, *sys.argv[1:]]
     file.write_text(
         f"# {title}\n\n`.venv/bin/python {shlex.join(words)}`, {date.today()}\n\n{text}\n", encoding="utf-8"
     )
-    return file
+    print(f"written to {file}", file=sys.stderr)

@@ -11,11 +11,10 @@ end, with the same luck, and over several lucks; the gain is how much less all j
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import defaultdict
 
 import numpy as np
-from commands import record, table
+from commands import publish, table
 
 from dovetail import Arrivals, DagOptions, SeedTree, open_source
 from dovetail.features import feature_set
@@ -91,9 +90,7 @@ def main() -> None:
         "gain of one, all jobs together",
     ]
     text = f"{args.sequences} batches, {total:,} decisions, {args.lucks} lucks for each try.\n\n{table(head, lines)}"
-    print(text)
-    if args.write:
-        print(f"written to {record('disagreements', 'Where it decides otherwise', text)}", file=sys.stderr)
+    publish("disagreements", "Where it decides otherwise", text, write=args.write)
 
 
 if __name__ == "__main__":

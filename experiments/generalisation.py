@@ -10,10 +10,9 @@ out.  Comparisons are kept in OUT and gone on with.
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-from commands import dovetail, record, table
+from commands import dovetail, publish, table
 
 RIVALS = "dag/fair,dag/fair-spill,dag/weighted-fair,dag/graphene,dag/hesrpt,dag/srtf,dag/tetris"  # any may be the best
 LARGE = ("--executors", "500")
@@ -76,9 +75,7 @@ def main() -> None:
         )
     head = ["setting", "network", "its average JCT, s", "best heuristic", "its average JCT, s", "difference"]
     text = f"{args.seeds} sequences each, seeds from 0.\n\n{table(head, lines)}"
-    print(text)
-    if args.write:
-        print(f"written to {record('generalisation', 'Where a network was not trained', text)}", file=sys.stderr)
+    publish("generalisation", "Where a network was not trained", text, write=args.write)
 
 
 if __name__ == "__main__":

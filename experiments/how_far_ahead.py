@@ -11,10 +11,9 @@ without an estimate of what is left at its end, and how much decisions differ (r
 from __future__ import annotations
 
 import argparse
-import sys
 
 import numpy as np
-from commands import record, table
+from commands import publish, table
 
 from dovetail import SCHEDULERS, Arrivals, DagOptions, SeedTree, open_source
 from dovetail.features import feature_set
@@ -101,9 +100,7 @@ def main() -> None:
     rows = [row for name in SETTINGS for row in measure(name, args.states, args.lucks)]
     head = ["setting", "a try goes on for", "correlation, cut off", "differ by", "correlation, estimated", "differ by"]
     text = f"{args.states} states, {args.lucks} lucks.\n\n{table(head, rows)}"
-    print(text)
-    if args.write:
-        print(f"written to {record('how_far_ahead', 'How far ahead search should look', text)}", file=sys.stderr)
+    publish("how_far_ahead", "How far ahead search should look", text, write=args.write)
 
 
 if __name__ == "__main__":

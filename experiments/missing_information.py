@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from commands import record, table
+from commands import publish, table
 
 from dovetail import (
     SCHEDULERS,
@@ -99,9 +99,7 @@ def main() -> None:
     text = f"{args.seeds} sequences.\n\n" + table(
         ["known of durations", *(f"{spec}, s" for spec in SCHEDULER_SPECS), "difference"], lines
     )
-    print(text)
-    if args.write:
-        print(f"written to {record('missing_information', 'Knowing less about durations', text)}", file=sys.stderr)
+    publish("missing_information", "Knowing less about durations", text, write=args.write)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from commands import dovetail, record, table
+from commands import dovetail, publish, table
 
 from dovetail import Arrivals, SeedTree, open_source
 from dovetail.workloads.durations import fill_samples, ideal_s
@@ -99,9 +99,7 @@ def main() -> None:
         lines.append(line_of(setting, folder, args.out / name))
     head = ["workload", "setting", "sequences", "`dag/decima`, s", "best heuristic, s", "difference", "to `dag/fair`"]
     text = table([*head, "`dag/oracle-search` (`dag/decima` there)", "no lower than, s"], lines)
-    print(text)
-    if args.write:
-        print(f"written to {record('settings', 'Every setting', text)}", file=sys.stderr)
+    publish("settings", "Every setting", text, write=args.write)
 
 
 def line_of(setting: Setting, folder: Path | None, out: Path) -> list[str]:
