@@ -189,6 +189,14 @@ def test_episodes_grow_and_may_end_before_the_first_decision(toy: Setting, algor
     assert (state.rate > 0) == (algorithm != "search")
 
 
+def test_a_baseline_by_time_needs_sequences_to_compare(toy: Setting) -> None:
+    workers = Mortals(MakeDagWorker(toy, SHAPE), lost_in=set(), count=2)
+    plan = replace(PLAN, algorithm="ppo", baseline="time", iterations=1, sequences=4)
+    assert list(Trainer(plan, workers, fresh_state(SHAPE, 0)).run())[-1].figures["decisions"] > 0
+    with pytest.raises(ConfigError, match="2 workers need at least 4 of them; sequences is 3"):
+        Trainer(replace(plan, sequences=3), workers, fresh_state(SHAPE, 0))
+
+
 def test_it_stops_when_nothing_gets_better(toy: Setting) -> None:
     plan = replace(PLAN, teacher="dag/sjf-cp", lessons=8, iterations=50, validate_every=1, stop_after=2)
     state = train(toy, replace(plan, learning_rate=(1e-9, 1e-9)))  # the optimum was found by imitation

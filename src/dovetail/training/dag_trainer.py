@@ -153,6 +153,11 @@ class Trainer:
     """Drives the workers through a plan, one `Progress` at a time.  `state` can be kept after each."""
 
     def __init__(self, plan: TrainPlan, workers: Workers, state: TrainState) -> None:
+        if plan.algorithm != "search" and plan.baseline == "time" and plan.sequences < 2 * workers.count:
+            raise ConfigError(
+                f"baseline time compares different sequences, so {workers.count} workers need at least "
+                f"{2 * workers.count} of them; sequences is {plan.sequences}"
+            )
         self.plan = plan
         self.workers = workers
         self.state = state
