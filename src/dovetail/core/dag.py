@@ -178,6 +178,10 @@ class DagInfo:
     profiles: DurationProfiles | None = None
 
 
+ANY_CLUSTER = DagInfo(1, (ExecutorClass(1, cpu=1.0, memory=1.0),), moving_delay_s=0.0)
+"""For asking a scheduler for its kernel before there is a cluster."""
+
+
 class DagKernel(NamedTuple):
     """A scheduler as one plain function over the view, written so that numba can compile it.
 

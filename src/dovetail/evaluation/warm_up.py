@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.dag import DagInfo, ExecutorClass, HasKernel
+from dovetail.core.dag import ANY_CLUSTER, HasKernel
 from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.contenders import OTHER, Contender
 from dovetail.evaluation.matrix_cell import OpenSetting, run_python
@@ -26,7 +26,6 @@ from dovetail.sim.dag import DagOptions, DagWorld
 from dovetail.workloads import Arrivals, open_source
 
 PATIENCE_S = 2.5  # loading compiled code takes less than this, compiling it takes more
-TOY_CLUSTER = DagInfo(1, (ExecutorClass(1, cpu=1.0, memory=1.0),), moving_delay_s=0.0)
 
 
 def warm_up(opened: OpenSetting, contenders: Iterable[Contender], on_compile: Callable[[], None]) -> None:
@@ -102,7 +101,7 @@ def compile_schedulers(specs: Sequence[str]) -> None:
 
     for spec in specs:
         scheduler = SCHEDULERS.create(spec)
-        scheduler.reset(TOY_CLUSTER, np.random.default_rng(0))
+        scheduler.reset(ANY_CLUSTER, np.random.default_rng(0))
         kernel = scheduler.kernel() if isinstance(scheduler, HasKernel) else None
         if kernel is not None:
             compile_kernel(kernel)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.dag import DagInfo, ExecutorClass, Floats, HasKernel
+from dovetail.core.dag import ANY_CLUSTER, Floats, HasKernel
 from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.features import FeatureSet
 from dovetail.schedulers import SCHEDULERS
@@ -30,7 +30,6 @@ from dovetail.workloads.dag import DagCatalogue
 
 Candidate = tuple[int, int, int]
 """node row, executor class or -1, limit"""
-ANY_CLUSTER = DagInfo(1, (ExecutorClass(1, cpu=1.0, memory=1.0),), moving_delay_s=0.0)
 POLICY, TEACHER = "policy", "teacher"
 """Names for the base of a search that stand for something else."""
 
