@@ -1,0 +1,5 @@
+"""The pure controller: events in, instructions out; no I/O, no clock of its own."""
+
+from dovetail.execution.controller.controller import Controller, ControllerOptions
+
+__all__ = ["Controller", "ControllerOptions"]

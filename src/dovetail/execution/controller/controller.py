@@ -1,0 +1,419 @@
+"""Events in, instructions out: the resource manager with an application master for each job.
+
+The controller does no I/O and reads no clock, so every engine shares it, and the log of a run replays it.  This file
+is about tasks: which of them are finished, run again, given up, cut off or copied.  Who gets executors is in `manager`.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.dag import DagInfo, DagView, DurationProfiles, ExecutorClass
+from dovetail.core.errors import ConfigError
+from dovetail.execution.controller.copies import CopyOptions, overdue
+from dovetail.execution.controller.estimates import Estimates
+from dovetail.execution.controller.manager import Check, ResourceManager
+from dovetail.execution.controller.messages import (
+    FAILED,
+    FINISHED,
+    AnyScheduler,
+    Cancel,
+    Event,
+    ExecutorDown,
+    ExecutorUp,
+    Instruction,
+    JobCancelled,
+    JobEnded,
+    JobSubmitted,
+    Notice,
+    Restart,
+    SchedulerReplaced,
+    TaskEnd,
+    TasksEnded,
+    TimePassed,
+)
+from dovetail.execution.controller.referee import Gift
+from dovetail.execution.controller.state import Executor, Job, Stage, State
+from dovetail.execution.errors import InvalidJob
+from dovetail.execution.spec import JobSpec
+
+TIMEOUT, GRACE, COPIES = range(3)
+"""Kinds of timers; the arrival of executors is the manager's."""
+
+
+@dataclass(frozen=True)
+class ControllerOptions:
+    """What the controller must know of the cluster, and how patient it is."""
+
+    classes: tuple[ExecutorClass, ...]
+    moving_delay_s: float = 0.0
+    batch_s: float = 0.005  # short tasks are handed out so many seconds at a time; 0: one by one
+    crashes: int = 4  # executors that one task may take down before its job is given up
+    grace_s: float = 1.0  # for a cancelled task to stop by itself
+    copies: CopyOptions | None = field(default_factory=CopyOptions)  # None: stragglers are waited for
+    fallback: str = "dag/fair-spill"  # takes over from a scheduler that fails
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.classes or any(kind.count < 1 for kind in self.classes):
+            raise ConfigError("a cluster needs executor classes with one executor or more each")
+        if not (self.moving_delay_s >= 0.0 and self.batch_s >= 0.0 and self.grace_s > 0.0 and self.crashes >= 1):
+            raise ConfigError("moving_delay_s and batch_s must be 0 or more, grace_s above 0, crashes 1 or more")
+
+
+class Controller:
+    def __init__(
+        self,
+        options: ControllerOptions,
+        name: str,
+        scheduler: AnyScheduler,
+        fallback: Callable[[], AnyScheduler],
+        profiles: DurationProfiles | None = None,
+    ) -> None:
+        """`fallback` makes the scheduler that takes over from one that fails."""
+        self.options = options
+        self.scheduler_name = name
+        self.decisions = 0
+        self.jobs: dict[int, Job] = {}  # in the system
+        self._scheduler = scheduler
+        self._fallback = fallback
+        executors = sum(kind.count for kind in options.classes)
+        self._info = DagInfo(executors, options.classes, options.moving_delay_s, profiles=profiles)
+        self._manager = ResourceManager(options.classes, options.moving_delay_s, self._ask)
+        self._executors: dict[int, Executor] = {}
+        self._estimates = Estimates()
+        self._timers: list[tuple[float, int, int, int, int]] = []  # (time, tie, kind, executor, batch)
+        self._tie = count()
+        self._copies_are_timed = False
+        self._out: list[Instruction] = []
+        self._handlers: dict[type[Any], Callable[[Any], None]] = {
+            TasksEnded: self._tasks_ended,
+            JobSubmitted: self._job_submitted,
+            JobCancelled: self._job_cancelled,
+            ExecutorUp: self._executor_up,
+            ExecutorDown: self._executor_down,
+            TimePassed: self._time_passed_on,
+            SchedulerReplaced: self._scheduler_replaced,
+        }
+        self._manager.batch_s = options.batch_s
+        self._reset_scheduler()
+
+    # --- the two verbs ---
+
+    def handle(self, event: Event, now_s: float) -> list[Instruction]:
+        """What to do about an event; times never go back.
+
+        What was due earlier is done first; what is due now, when `TimePassed` comes, one thing at a time.
+        """
+        while self.next_timer_s() < now_s:
+            self._time_passed()
+        self._manager.now_s = now_s
+        self._handlers[type(event)](event)
+        out, self._out = self._out, []
+        return out
+
+    def next_timer_s(self) -> float:
+        """When `TimePassed` is due; infinite if nothing waits for time."""
+        timer_s = self._timers[0][0] if self._timers else math.inf
+        return min(timer_s, self._manager.next_arrival_s)
+
+    def check(self, spec: JobSpec) -> None:
+        """Refuse a job that could never run here."""
+        for stage in spec.stages:
+            if not any(k.cpu >= stage.cpus and k.memory >= stage.memory_gb for k in self.options.classes):
+                largest = ", ".join(f"{k.cpu:g} cpus with {k.memory:g} GB" for k in self.options.classes)
+                raise InvalidJob(
+                    f"job {spec.name!r}, stage {stage.name!r}: a task needs {stage.cpus:g} cpus and "
+                    f"{stage.memory_gb:g} GB; no executor is that large: there are {largest}"
+                )
+
+    # --- jobs ---
+
+    def _job_submitted(self, event: JobSubmitted) -> None:
+        spec = event.spec
+        estimates = [self._estimates.of(spec.name, stage.name, stage.expected_s) for stage in spec.stages]
+        job = Job(event.job, self._manager.now_s, spec, estimates)
+        for number, profile in enumerate(event.profiles):
+            job.stages[number].profile = profile
+        self.jobs[event.job] = job
+        for number, tasks in event.finished.items():
+            stage = job.stages[number]
+            for task in tasks:
+                stage.done[task] = 1
+            stage.finished = sum(stage.done)
+            stage.not_started = stage.tasks - stage.finished
+        for stage in job.stages:
+            if stage.complete:
+                job.left -= 1
+                for child in stage.children:
+                    child.incomplete_parents -= 1
+        self._manager.job_arrives(job)
+        if job.left == 0:
+            self._end(job, "done")
+        if not event.more_follow:
+            self._manager.hold_rounds(job)
+            self._collect_runs()
+
+    def _job_cancelled(self, event: JobCancelled) -> None:
+        job = self.jobs.get(event.job)
+        if job is not None:
+            self._end(job, "cancelled")
+            self._manager.hold_rounds(None)
+            self._collect_runs()
+
+    def _end(self, job: Job, state: str, error: str = "", stage: int = -1, task: int = -1) -> None:
+        del self.jobs[job.number]
+        self._manager.job_ends(job)
+        for each in job.stages:
+            for executor in each.executors:
+                self._cancel(executor)
+        self._out.append(JobEnded(job.number, state, error, stage, task))
+
+    # --- tasks ---
+
+    def _tasks_ended(self, event: TasksEnded) -> None:
+        executor = self._executors[event.executor]
+        stage = executor.stage
+        if executor.state is not State.BUSY or executor.batch != event.batch or stage is None:
+            return  # of a batch that was given up when the executor was lost
+        outstanding = executor.outstanding
+        done, total_s, finished = stage.done, 0.0, 0
+        for end in event.ends:
+            task = end.task
+            if task not in outstanding:
+                continue
+            del outstanding[task]
+            if end.how == FINISHED:
+                if done[task]:
+                    continue  # a copy was faster
+                done[task] = 1
+                finished += 1
+                total_s += end.duration_s
+                if stage.copies:
+                    self._copy_is_decided(stage, task, executor)
+            elif not stage.job.ended:
+                self._not_finished(executor, stage, end)
+        if finished:
+            stage.finished += finished
+            stage.estimate.add(total_s, finished)
+        if not outstanding and stage.not_started and not stage.job.ended and not executor.cancelled:
+            self._manager.start(executor, stage)
+            self._collect_runs()
+            if not (finished and stage.complete):
+                self._manager.hold_rounds(stage.job)
+                self._collect_runs()
+            return
+        self._after(executor, stage, bool(finished) and stage.complete, not outstanding)
+
+    def _after(self, executor: Executor, stage: Stage, completed: bool, leaves: bool) -> None:
+        """A stage may be complete, its job too, and the executor without work."""
+        job = stage.job
+        unlocked = False
+        if completed and not job.ended:
+            unlocked = self._manager.stage_completes(stage)
+            job.left -= 1
+            if job.left == 0:
+                self._end(job, "done")
+        else:
+            self._manager.live.touch(stage)
+        if leaves:
+            self._manager.leave(executor, unlocked)
+        self._manager.hold_rounds(job)
+        self._collect_runs()
+
+    def _not_finished(self, executor: Executor, stage: Stage, end: TaskEnd) -> None:
+        """A task raised, or was cancelled although it is still wanted."""
+        if stage.done[end.task]:
+            return
+        if end.how == FAILED:
+            failures = stage.failures[end.task] = stage.failures.get(end.task, 0) + 1
+            where = f"job {stage.job.number}, stage {stage.spec.name!r}, task {end.task}"
+            if failures > stage.spec.retries:
+                tries = f"failed {failures} times, the last time with" if failures > 1 else "failed with"
+                text = f"stage {stage.spec.name!r}, task {end.task} {tries} {end.error}"
+                self._end(stage.job, "failed", text, stage.id, end.task)
+                return
+            self._out.append(Notice("retry", f"{where}: {end.error}; try {failures + 1} of {stage.spec.retries + 1}"))
+        self._start_again(stage, end.task)
+
+    def _start_again(self, stage: Stage, task: int) -> None:
+        if stage.copies.get(task, 0) > 1:
+            stage.copies.pop(task)  # the other one may still finish
+            return
+        stage.again.append(task)
+        stage.not_started += 1
+        self._manager.tasks_return(stage)
+
+    # --- executors ---
+
+    def _executor_up(self, event: ExecutorUp) -> None:
+        known = self._executors.get(event.executor)
+        if known is not None and known.state is not State.AWAY:
+            return
+        if known is None:
+            known = Executor(event.executor, event.executor_class, event.node)
+            self._executors[event.executor] = known
+        self._manager.executor_comes(known)
+        self._manager.hold_rounds(None)
+        self._collect_runs()
+
+    def _executor_down(self, event: ExecutorDown) -> None:
+        executor = self._executors.get(event.executor)
+        if executor is None or executor.state is State.AWAY:
+            return
+        stage = executor.stage if executor.state is State.BUSY else None
+        lost = [t for t in executor.outstanding if stage is not None and not stage.done[t]]
+        executor.outstanding = {}
+        if stage is not None and not stage.job.ended:
+            for task in lost:
+                if stage.copies.get(task, 0) > 1:
+                    stage.copies.pop(task)
+                else:
+                    stage.again.append(task)
+                    stage.not_started += 1
+        self._manager.executor_goes(executor)
+        if stage is not None and lost and not stage.job.ended and not event.blameless and not executor.cancelled:
+            self._blame(stage, lost[0], event.why)  # tasks run in order: it was the first
+        self._manager.hold_rounds(None if stage is None else stage.job)
+        self._collect_runs()
+
+    def _blame(self, stage: Stage, task: int, why: str) -> None:
+        crashes = stage.crashes[task] = stage.crashes.get(task, 0) + 1
+        where = f"stage {stage.spec.name!r}, task {task}"
+        if crashes >= self.options.crashes:
+            text = f"{where}: {crashes} executors were lost while they ran it, the last one because {why}"
+            self._end(stage.job, "failed", text, stage.id, task)
+        else:
+            self._out.append(Notice("lost", f"job {stage.job.number}, {where}: executor lost because {why}; run again"))
+
+    def _cancel(self, executor: Executor) -> None:
+        if executor.outstanding and not executor.cancelled:
+            executor.cancelled = True
+            self._out.append(Cancel(executor.number, executor.batch))
+            self._set_timer(self.options.grace_s, GRACE, executor)
+
+    # --- time ---
+
+    def _set_timer(self, after_s: float, kind: int, executor: Executor | None = None) -> None:
+        who = (-1, -1) if executor is None else (executor.number, executor.batch)
+        heapq.heappush(self._timers, (self._manager.now_s + after_s, next(self._tie), kind, *who))
+
+    def _time_passed_on(self, _: TimePassed) -> None:
+        if self.next_timer_s() <= self._manager.now_s:
+            self._time_passed()
+
+    def _time_passed(self) -> None:
+        """Do the one thing that is due first."""
+        at_s = self.next_timer_s()
+        self._manager.now_s = max(self._manager.now_s, at_s)
+        if self._manager.next_arrival_s <= at_s:
+            self._manager.hold_rounds(self._manager.executor_arrives())
+            self._collect_runs()
+            return
+        _, _, kind, number, batch = heapq.heappop(self._timers)
+        if kind == COPIES:
+            self._copies_are_timed = False
+            self._look_for_stragglers()
+            return
+        executor = self._executors[number]
+        if executor.state is State.BUSY and executor.batch == batch and executor.stage is not None:
+            self._out_of_time(executor, executor.stage, kind)
+
+    def _out_of_time(self, executor: Executor, stage: Stage, kind: int) -> None:
+        if kind == GRACE:
+            self._out.append(Restart(executor.number, "it did not stop a cancelled task"))
+            return
+        task = next(iter(executor.outstanding))
+        error = f"TimeoutError: longer than its {stage.spec.timeout_s:g} s"
+        executor.cancelled = True
+        self._out.append(Notice("timeout", f"job {stage.job.number}, stage {stage.spec.name!r}, task {task}: {error}"))
+        self._out.append(Restart(executor.number, "a task took longer than its timeout"))
+        if not stage.job.ended:
+            self._not_finished(executor, stage, TaskEnd(task, FAILED, 0.0, error))
+        executor.outstanding.pop(task, None)
+
+    def _collect_runs(self) -> None:
+        runs = self._manager.runs
+        if not runs:
+            return
+        for run in runs:
+            executor = self._executors[run.executor]
+            stage = executor.stage
+            if stage is not None and stage.spec.timeout_s is not None:
+                self._set_timer(stage.spec.timeout_s, TIMEOUT, executor)
+        self._out.extend(runs)
+        runs.clear()
+        if self.options.copies is not None and not self._copies_are_timed:
+            self._copies_are_timed = True
+            self._set_timer(self.options.copies.look_every_s, COPIES)
+
+    # --- stragglers ---
+
+    def _look_for_stragglers(self) -> None:
+        options = self.options.copies
+        if options is None or not self.jobs:
+            return
+        self._copies_are_timed = True
+        self._set_timer(options.look_every_s, COPIES)
+        now_s = self._manager.now_s
+        for job in list(self.jobs.values()):
+            for stage in job.stages:
+                if stage.executors and stage.not_started == 0:
+                    for executor in overdue(stage, now_s, options):
+                        self._copy(stage, executor)
+        self._collect_runs()
+
+    def _copy(self, stage: Stage, slow: Executor) -> None:
+        """Run what the slow executor has to do a second time, on another node if there is one free."""
+        task = next(iter(slow.outstanding))
+        helpers = [
+            *self._manager.common.executors,
+            *(e for job in self._manager.live.jobs for e in job.group.executors),
+        ]
+        helpers = [e for e in helpers if self._manager.referee.fits(e.executor_class, stage)]
+        if not helpers:
+            return
+        helper = min(helpers, key=lambda e: e.node == slow.node)
+        stage.copies[task] = 2
+        self._manager.start_copy(helper, stage, task)
+        self._out.append(
+            Notice("copy", f"job {stage.job.number}, stage {stage.spec.name!r}, task {task} runs twice now")
+        )
+
+    def _copy_is_decided(self, stage: Stage, task: int, winner: Executor) -> None:
+        if stage.copies.pop(task, 0) > 1:
+            for executor in stage.executors:
+                if executor is not winner and task in executor.outstanding:
+                    self._cancel(executor)
+
+    # --- the scheduler ---
+
+    def _ask(self, view: DagView, check: Check) -> list[Gift]:
+        self.decisions += 1
+        try:
+            return check(self._scheduler.decide(view))
+        except Exception as error:  # whatever a scheduler does, the jobs go on
+            self._fall_back(f"{type(error).__name__}: {error}")
+        return check(self._scheduler.decide(view))
+
+    def _fall_back(self, why: str) -> None:
+        name = self.options.fallback
+        self._out.append(Notice("scheduler", f"{self.scheduler_name} failed with {why}; {name} takes over"))
+        self.scheduler_name, self._scheduler = name, self._fallback()
+        self._reset_scheduler()
+
+    def _scheduler_replaced(self, event: SchedulerReplaced) -> None:
+        before, self.scheduler_name = self.scheduler_name, event.name
+        self._scheduler = event.scheduler
+        self._reset_scheduler()
+        self._out.append(Notice("scheduler", f"{event.name} takes over from {before}"))
+
+    def _reset_scheduler(self) -> None:
+        self._scheduler.reset(self._info, np.random.default_rng(self.options.seed))
