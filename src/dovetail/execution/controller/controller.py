@@ -134,6 +134,14 @@ class Controller:
                     f"{stage.memory_gb:g} GB; no executor is that large: there are {largest}"
                 )
 
+    def busy_executors(self) -> list[int]:
+        return [number for number, executor in self._executors.items() if executor.state is State.BUSY]
+
+    def adaptation(self) -> Any:
+        """What the scheduler tells of itself, if it adapts."""
+        tell = getattr(self._scheduler, "story", None)
+        return None if tell is None else tell()
+
     # --- jobs ---
 
     def _job_submitted(self, event: JobSubmitted) -> None:

@@ -1,0 +1,390 @@
+"""Executors as long-lived processes of this machine, over Unix sockets.
+
+One node manager per (pretended) machine forks executors and reports their end; executors speak with the server
+themselves.  An executor that ends, for whatever reason, is replaced under the same number with the next incarnation.
+What it had finished but not reported is read from its out files before its loss is told, so it is never run again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from dovetail.core.dag import ExecutorClass
+from dovetail.core.errors import ConfigError
+from dovetail.execution.controller.messages import FAILED, FINISHED, Run
+from dovetail.execution.failure import Failure
+from dovetail.execution.outfile import HEADER_BYTES, out_path, read, scan
+from dovetail.execution.wire import Frames, Message, WireError, listen
+from dovetail.execution.workers import Ears, Entry
+
+QUICK_DEATH_S = 0.5
+LONGEST_PAUSE_S = 5.0
+FAREWELL_S = 6.0
+
+
+@dataclass(frozen=True)
+class LocalOptions:
+    """The cluster that this machine is to be."""
+
+    executors: int = 0  # in all; 0: as many as the machine has processors
+    nodes: int = 1  # pretended machines: node managers, each with its share of the executors
+    cpus: float = 1.0  # of an executor
+    memory_gb: float = 0.0  # of an executor; 0: what the machine has, shared equally, and nobody is killed for it
+    classes: tuple[ExecutorClass, ...] = ()  # executors of several sizes instead
+
+    def __post_init__(self) -> None:
+        if self.executors < 0 or self.nodes < 1 or self.cpus <= 0.0 or self.memory_gb < 0.0:
+            raise ConfigError("executors and memory_gb must be 0 or more, nodes 1 or more, cpus above 0")
+        if self.nodes > self.count:
+            raise ConfigError(f"{self.nodes} nodes for {self.count} executors; expected one executor or more on each")
+
+    @property
+    def count(self) -> int:
+        return sum(kind.count for kind in self.classes) or self.executors or os.cpu_count() or 1
+
+    def executor_classes(self) -> tuple[ExecutorClass, ...]:
+        if self.classes:
+            return self.classes
+        machine_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+        return (ExecutorClass(self.count, self.cpus, self.memory_gb or machine_gb / self.count),)
+
+
+class _Peer:
+    """One connection: a node manager's, an executor's, or one that has not said who it is."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.frames = Frames()
+        self.node: _Node | None = None
+        self.slot: _Slot | None = None
+        self.is_queued = False  # for the next flush
+
+
+class _Node:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.process: subprocess.Popen[bytes] | None = None
+        self.peer: _Peer | None = None
+        self.slots: list[_Slot] = []
+
+
+class _Slot:
+    """A place for an executor; its occupants have the same number and different incarnations."""
+
+    def __init__(self, number: int, executor_class: int, node: _Node) -> None:
+        self.number = number
+        self.executor_class = executor_class
+        self.node = node
+        self.incarnation = 0
+        self.peer: _Peer | None = None
+        self.pid = 0
+        self.is_up = False
+        self.run: Run | None = None
+        self.left: set[int] = set()  # tasks of the run that are not over
+        self.known: set[tuple[int, int]] = set()  # stages that the executor was told of
+        self.out_end: dict[int, int] = {}  # by job: how far its out file was reported
+        self.up_s = 0.0
+        self.quick_deaths = 0
+        self.start_at_s = 0.0  # not earlier
+
+
+class LocalWorkers:
+    def __init__(self, directory: Path, options: LocalOptions) -> None:
+        self._directory = directory
+        self._options = options
+        self._classes = options.executor_classes()
+        self._nodes = [_Node(f"node-{number}") for number in range(options.nodes)]
+        self._slots: list[_Slot] = []
+        of_class = [c for c, kind in enumerate(self._classes) for _ in range(kind.count)]
+        for number, executor_class in enumerate(of_class):
+            node = self._nodes[number % options.nodes]
+            self._slots.append(_Slot(number, executor_class, node))
+            node.slots.append(self._slots[-1])
+        self._queued: list[_Peer] = []
+        self._pending: list[_Slot] = []  # to be started when their time has come
+        self._closing = False
+
+    def classes(self) -> tuple[ExecutorClass, ...]:
+        return self._classes
+
+    def executor_class(self, executor: int) -> int:
+        return self._slots[executor].executor_class
+
+    @property
+    def pids(self) -> dict[int, int]:
+        """Of the executors that are up, by number."""
+        return {slot.number: slot.pid for slot in self._slots if slot.is_up}
+
+    @property
+    def node_pids(self) -> list[int]:
+        return [node.process.pid for node in self._nodes if node.process is not None]
+
+    def start(self, selector: selectors.BaseSelector, ears: Ears) -> None:
+        self._selector = selector
+        self._ears = ears
+        path = self._directory / "workers.sock"
+        path.unlink(missing_ok=True)  # the server holds the directory's lock: nobody else listens
+        self._listening = listen(str(path))
+        selector.register(self._listening, selectors.EVENT_READ, self._accept)
+        (self._directory / "logs").mkdir(mode=0o700, exist_ok=True)
+        for node in self._nodes:
+            self._start_node(node)
+
+    # --- what the server asks for ---
+
+    def run(self, run: Run, arguments: Sequence[Any] | None) -> None:
+        slot = self._slots[run.executor]
+        slot.run, slot.left = run, set(run.tasks)
+        peer = slot.peer
+        if peer is None:
+            return  # it has just died; its loss will be told next
+        stage = (run.job, run.stage)
+        if stage not in slot.known:
+            slot.known.add(stage)
+            peer.frames.queue(("stage", *stage, dict(self._ears.stage_settings(*stage))))
+        if arguments is None:
+            peer.frames.queue(("run", run.batch, run.job, run.stage, list(run.tasks)))
+        else:
+            peer.frames.queue(("run", run.batch, run.job, run.stage, list(run.tasks), list(arguments)))
+        self._queue(peer)
+
+    def cancel(self, executor: int, batch: int) -> None:
+        slot = self._slots[executor]
+        if slot.peer is not None and slot.is_up:
+            slot.peer.frames.queue(("cancel", batch))
+            slot.peer.frames.flush(slot.peer.sock)  # before the signal, which makes it look
+            self._queue(slot.peer)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(slot.pid, signal.SIGUSR1)
+
+    def restart(self, executor: int, why: str) -> None:
+        slot = self._slots[executor]
+        self._tell(slot.node, ("kill", slot.number, slot.incarnation, why))
+
+    def forget(self, job: int) -> None:
+        for slot in self._slots:
+            stages = {stage for stage in slot.known if stage[0] == job}
+            slot.out_end.pop(job, None)
+            if stages and slot.peer is not None:
+                slot.known -= stages
+                slot.peer.frames.queue(("forget", job))
+                self._queue(slot.peer)
+
+    def flush(self) -> None:
+        queued, self._queued = self._queued, []
+        for peer in queued:
+            peer.is_queued = False
+            if not peer.frames.flush(peer.sock) and not peer.frames.closed:
+                mask = selectors.EVENT_READ | selectors.EVENT_WRITE
+                self._selector.modify(peer.sock, mask, partial(self._ready, peer))
+
+    def next_timer_s(self) -> float:
+        return min((slot.start_at_s for slot in self._pending), default=float("inf"))
+
+    def on_time(self, now_s: float) -> None:
+        due = [slot for slot in self._pending if slot.start_at_s <= now_s]
+        self._pending = [slot for slot in self._pending if slot.start_at_s > now_s]
+        for slot in due:
+            self._start_executor(slot)
+
+    def close(self) -> None:
+        self._closing = True
+        for node in self._nodes:
+            self._tell(node, ("stop",))
+        self.flush()
+        deadline_s = time.monotonic() + FAREWELL_S
+        for node in self._nodes:
+            if node.process is not None:
+                try:
+                    node.process.wait(max(0.0, deadline_s - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    node.process.kill()
+                    node.process.wait()
+        for key in list(self._selector.get_map().values()):
+            if isinstance(key.data, partial) and key.data.func == self._ready:
+                self._selector.unregister(key.fileobj)
+                key.fileobj.close()  # type: ignore[union-attr]
+        self._selector.unregister(self._listening)
+        self._listening.close()
+        (self._directory / "workers.sock").unlink(missing_ok=True)
+
+    # --- processes ---
+
+    def _start_node(self, node: _Node) -> None:
+        command = [sys.executable, "-m", "dovetail.execution.node_manager"]
+        command += ["--socket", str(self._directory / "workers.sock"), "--node", node.name]
+        log: IO[bytes]
+        with open(self._directory / "logs" / f"{node.name}.log", "ab") as log:
+            node.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def _start_executor(self, slot: _Slot) -> None:
+        slot.incarnation += 1
+        slot.known, slot.out_end = set(), {}
+        limit = self._options.memory_gb if not self._options.classes else self._classes[slot.executor_class].memory
+        self._tell(slot.node, ("start", slot.number, slot.incarnation, int(limit * 1e9)))
+
+    def _tell(self, node: _Node, message: Message) -> None:
+        if node.peer is not None:  # if it is gone, so are its executors
+            node.peer.frames.queue(message)
+            self._queue(node.peer)
+
+    def _queue(self, peer: _Peer) -> None:
+        if not peer.is_queued:
+            peer.is_queued = True
+            self._queued.append(peer)
+
+    # --- what is heard ---
+
+    def _accept(self, mask: int, now_s: float) -> None:
+        with contextlib.suppress(BlockingIOError, ConnectionAbortedError):
+            sock, _ = self._listening.accept()
+            peer = _Peer(sock)
+            self._selector.register(sock, selectors.EVENT_READ, partial(self._ready, peer))
+
+    def _ready(self, peer: _Peer, mask: int, now_s: float) -> None:
+        if mask & selectors.EVENT_WRITE and peer.frames.flush(peer.sock):
+            self._selector.modify(peer.sock, selectors.EVENT_READ, partial(self._ready, peer))
+        if mask & selectors.EVENT_READ:
+            self._hear(peer)
+
+    def _hear(self, peer: _Peer) -> None:
+        try:
+            for message in peer.frames.receive(peer.sock):
+                self._obey(peer, message)
+        except WireError as error:
+            self._ears.notice("worker", f"a worker is dropped: {error}")
+            peer.frames.closed = True
+        if peer.frames.closed:
+            self._hang_up(peer)
+
+    def _obey(self, peer: _Peer, message: Message) -> None:
+        name = message[0]
+        if name == "done" and peer.slot is not None:
+            self._done(peer.slot, message[1], message[2])
+        elif name == "up":
+            self._executor_up(peer, *message[1:])
+        elif name == "node":
+            self._node_up(peer, message[1])
+        elif name == "exit" and peer.node is not None:
+            self._executor_ended(*message[1:])
+        else:
+            raise WireError(f"unexpected message {name!r}")
+
+    def _node_up(self, peer: _Peer, name: str) -> None:
+        node = next((node for node in self._nodes if node.name == name), None)
+        if node is None or node.peer is not None:
+            raise WireError(f"a node manager calls itself {name!r}: unknown, or there already")
+        node.peer, peer.node = peer, node
+        for slot in node.slots:
+            if slot.peer is None:
+                self._start_executor(slot)
+
+    def _executor_up(self, peer: _Peer, number: int, incarnation: int, pid: int) -> None:
+        slot = self._slots[number] if 0 <= number < len(self._slots) else None
+        if slot is None or slot.incarnation != incarnation:
+            peer.frames.closed = True  # of a node that was given up
+            return
+        slot.peer, peer.slot = peer, slot
+        slot.pid, slot.is_up, slot.up_s = pid, True, time.monotonic()
+        self._ears.executor_up(number, slot.node.name)
+
+    def _done(self, slot: _Slot, batch: int, entries: Sequence[Entry]) -> None:
+        run = slot.run
+        if run is None or run.batch != batch or not entries:
+            return
+        last = entries[-1]
+        if last[2] >= 0:
+            slot.out_end[run.job] = last[2] + HEADER_BYTES + last[3]
+        slot.left.difference_update([entry[0] for entry in entries])
+        slot.quick_deaths = 0
+        self._ears.tasks_ended(slot.number, slot.incarnation, batch, entries)
+
+    def _executor_ended(self, number: int, incarnation: int, why: str, detail: str) -> None:
+        """Its node manager saw it end."""
+        slot = self._slots[number]
+        if slot.incarnation == incarnation:
+            text = {"memory": detail, "killed": detail}.get(why, f"it ended with {detail}")
+            self._lost(slot, text, blameless=why == "killed")
+            self._replace(slot)
+
+    def _hang_up(self, peer: _Peer) -> None:
+        with contextlib.suppress(KeyError):
+            self._selector.unregister(peer.sock)
+        peer.sock.close()
+        node, slot = peer.node, peer.slot
+        if node is not None and not self._closing:
+            node.peer = None
+            self._ears.notice("node", f"{node.name} is lost, with {len(node.slots)} executors; it is started again")
+            if node.process is not None:
+                node.process.kill()
+                node.process.wait()
+            for each in node.slots:
+                if each.peer is None:  # the others are dying; the end of their connection will tell
+                    self._lost(each, f"{node.name} was lost", blameless=True)
+            self._start_node(node)
+        elif slot is not None and slot.peer is peer and not self._closing:
+            slot.peer = None
+            if slot.node.peer is None:
+                self._lost(slot, f"{slot.node.name} was lost", blameless=True)
+            else:  # its end is about to be reported; should it live on without us, it must not
+                self._tell(slot.node, ("kill", slot.number, slot.incarnation, "its connection was lost"))
+
+    def _lost(self, slot: _Slot, why: str, blameless: bool) -> None:
+        """The process is dead: what did it leave behind?"""
+        if slot.peer is not None:
+            peer, slot.peer = slot.peer, None
+            with contextlib.suppress(WireError):
+                while messages := peer.frames.receive(peer.sock):
+                    for message in messages:
+                        if message[0] == "done":
+                            self._done(slot, message[1], message[2])
+            with contextlib.suppress(KeyError):
+                self._selector.unregister(peer.sock)
+            peer.sock.close()
+        was_up, slot.is_up = slot.is_up, False
+        run, left = slot.run, slot.left
+        if was_up and run is not None and left:
+            entries = self._unreported(slot, run, left)
+            if entries:
+                self._ears.tasks_ended(slot.number, slot.incarnation, run.batch, entries)
+        slot.run, slot.left = None, set()
+        if was_up:
+            self._ears.executor_down(slot.number, why, blameless)
+
+    def _unreported(self, slot: _Slot, run: Run, left: set[int]) -> list[Entry]:
+        path = out_path(self._ears.job_directory(run.job), slot.number, slot.incarnation)
+        entries: list[Entry] = []
+        for record in scan(path, slot.out_end.get(run.job, 0)):
+            if record.stage == run.stage and record.task in left:
+                error = ""
+                if record.ok != FINISHED:
+                    error = Failure.from_bytes(read(path, record.offset, record.length)).line
+                how = FINISHED if record.ok == FINISHED else FAILED
+                entries.append(
+                    (record.task, how, record.offset, record.length, record.started_s, record.ended_s, error)
+                )
+                left.discard(record.task)
+        return entries
+
+    def _replace(self, slot: _Slot) -> None:
+        """At once, unless it keeps dying as soon as it lives."""
+        now_s = time.monotonic()
+        slot.quick_deaths = slot.quick_deaths + 1 if now_s - slot.up_s < QUICK_DEATH_S else 0
+        pause_s = 0.0 if slot.quick_deaths < 3 else min(LONGEST_PAUSE_S, 0.05 * 2.0**slot.quick_deaths)
+        slot.start_at_s = now_s + pause_s
+        if pause_s:
+            self._pending.append(slot)
+        else:
+            self._start_executor(slot)

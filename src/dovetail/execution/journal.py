@@ -1,0 +1,167 @@
+"""What must outlast the server: jobs, finished tasks, and where their results are.  SQLite, write-ahead log.
+
+Out files are written by executors before anything is reported, so the journal may lag behind by a moment: after a
+kill, what it does not know yet is read from them.  A commit is not synced to the disk (`synchronous=NORMAL`): it
+survives the death of the process, not the loss of power in the same second.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dovetail.core.errors import DovetailError
+from dovetail.execution.spec import JobSpec
+
+VERSION = 1
+SCHEMA = """
+CREATE TABLE jobs (
+    job INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT UNIQUE,            -- chosen by the client; a repeated submission finds its job by it
+    spec TEXT NOT NULL,         -- JSON
+    submitted_s REAL NOT NULL,  -- since 1970
+    state TEXT NOT NULL,        -- running, succeeded, failed, cancelled
+    ended_s REAL,
+    failure TEXT                -- JSON: stage, task, message
+);
+CREATE TABLE completions (
+    job INTEGER NOT NULL, stage INTEGER NOT NULL, task INTEGER NOT NULL,
+    executor INTEGER NOT NULL, incarnation INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
+    PRIMARY KEY (job, stage, task)
+) WITHOUT ROWID;
+"""
+
+Completion = tuple[int, int, int, int, int, int, int]
+"""job, stage, task, executor, incarnation, offset, length"""
+
+
+class JournalError(DovetailError):
+    """The journal cannot be written or read."""
+
+
+@dataclass(frozen=True)
+class JournalledJob:
+    job: int
+    key: str
+    spec: JobSpec
+    submitted_s: float
+    state: str
+    ended_s: float | None
+    failure: dict[str, object] | None
+
+
+class Journal:
+    """`open` it; `add` gathers completions, `commit` writes them.  A failed commit loses nothing: try again later."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._db = connection
+        self._gathered: list[Completion] = []
+
+    @classmethod
+    def open(cls, path: Path) -> Journal:
+        try:
+            db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={VERSION}; COMMIT;")
+            elif version != VERSION:
+                raise JournalError(f"{path}: has version {version}; this Dovetail writes version {VERSION}")
+        except sqlite3.Error as error:
+            raise JournalError(f"{path}: cannot be used as a journal: {error}") from error
+        return cls(path, db)
+
+    def close(self) -> None:
+        self._db.close()
+
+    # --- jobs ---
+
+    def find(self, key: str) -> int | None:
+        row = self._db.execute("SELECT job FROM jobs WHERE key = ?", (key,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def begin_job(self, spec: JobSpec, key: str, submitted_s: float) -> int:
+        """The number of a new job, which is there only after `commit_job`."""
+        self._do("BEGIN IMMEDIATE")
+        try:
+            text = json.dumps(spec.to_json(), separators=(",", ":"))
+            row = self._db.execute(
+                "INSERT INTO jobs (key, spec, submitted_s, state) VALUES (?, ?, ?, 'running')",
+                (key or None, text, submitted_s),
+            )
+        except sqlite3.Error as error:
+            self.drop_job()
+            raise self._error(error) from error
+        assert row.lastrowid is not None
+        return row.lastrowid
+
+    def commit_job(self) -> None:
+        try:
+            self._do("COMMIT")
+        except JournalError:
+            self.drop_job()
+            raise
+
+    def drop_job(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def end_job(self, job: int, state: str, ended_s: float, failure: dict[str, object] | None) -> None:
+        text = None if failure is None else json.dumps(failure)
+        self._do("UPDATE jobs SET state = ?, ended_s = ?, failure = ? WHERE job = ?", (state, ended_s, text, job))
+
+    def forget(self, job: int) -> None:
+        self._do("DELETE FROM completions WHERE job = ?", (job,))
+        self._do("DELETE FROM jobs WHERE job = ?", (job,))
+
+    def jobs(self) -> Iterator[JournalledJob]:
+        columns = "job, key, spec, submitted_s, state, ended_s, failure"
+        for job, key, spec, submitted_s, state, ended_s, failure in self._db.execute(
+            f"SELECT {columns} FROM jobs ORDER BY job"
+        ).fetchall():
+            read = JobSpec.from_json(json.loads(spec))
+            yield JournalledJob(
+                job, key or "", read, submitted_s, state, ended_s, None if failure is None else json.loads(failure)
+            )
+
+    # --- completions ---
+
+    def add(self, completions: Iterable[Completion]) -> None:
+        self._gathered.extend(completions)
+
+    @property
+    def lag(self) -> int:
+        """Completions that are not committed yet."""
+        return len(self._gathered)
+
+    def commit(self) -> None:
+        if not self._gathered:
+            return
+        try:
+            self._db.execute("BEGIN")
+            self._db.executemany("INSERT OR IGNORE INTO completions VALUES (?, ?, ?, ?, ?, ?, ?)", self._gathered)
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            self.drop_job()
+            raise self._error(error) from error
+        self._gathered.clear()
+
+    def completions(self, job: int) -> list[Completion]:
+        rows = self._db.execute(
+            "SELECT job, stage, task, executor, incarnation, offset, length FROM completions WHERE job = ?", (job,)
+        )
+        return [tuple(row) for row in rows]
+
+    def _do(self, statement: str, values: tuple[object, ...] = ()) -> None:
+        try:
+            self._db.execute(statement, values)
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+
+    def _error(self, error: sqlite3.Error) -> JournalError:
+        return JournalError(f"{self._path}: the journal cannot be written: {error}")

@@ -1,0 +1,160 @@
+"""A server in a directory: what it needs is put together here, and taken apart when it ends.
+
+    python -m dovetail.execution.serve DIR '{"scheduler": "dag/fair-spill", "local": {"executors": 4}}'
+
+This form is for `Engine`; people type `dovetail up`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import selectors
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dovetail.core.config import build
+from dovetail.core.errors import ConfigError, DovetailError
+from dovetail.execution import process_tree
+from dovetail.execution.addresses import TcpAddress
+from dovetail.execution.control_hub import ControlHub
+from dovetail.execution.controller import Controller, ControllerOptions
+from dovetail.execution.engines.local import LocalOptions, LocalWorkers
+from dovetail.execution.journal import Journal
+from dovetail.execution.server import Server
+from dovetail.execution.service import ServerService
+from dovetail.schedulers import SCHEDULERS
+
+TOKEN_FILE = "token"
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """An engine, as `dovetail up` and `Engine` describe it."""
+
+    scheduler: str = "dag/fair-spill"
+    fallback: str = "dag/fair-spill"
+    local: LocalOptions = field(default_factory=LocalOptions)
+    moving_delay_s: float = 0.0
+    batch_s: float = 0.005
+    listen: str = ""  # HOST:PORT; empty: only the Unix socket
+
+
+def make_controller(options: ServerOptions, workers: LocalWorkers) -> Controller:
+    scheduler = SCHEDULERS.create(options.scheduler)
+    SCHEDULERS.create(options.fallback)  # a wrong name must not be found out in need
+    settings = ControllerOptions(
+        workers.classes(), options.moving_delay_s, batch_s=options.batch_s, fallback=options.fallback
+    )
+    return Controller(settings, options.scheduler, scheduler, lambda: SCHEDULERS.create(options.fallback))
+
+
+def serve(directory: Path, options: ServerOptions, ready: Callable[[Server, str], None] = lambda *_: None) -> None:
+    """Run a server until it is told to stop.  `ready` is called with it and its TCP address, if it has one."""
+    directory = prepare(directory)
+    with locked(directory), stop_signals() as wake:
+        workers = LocalWorkers(directory, options.local)
+        controller = make_controller(options, workers)
+        server = Server(directory, controller, workers, Journal.open(directory / "journal.sqlite"))
+        server.selector.register(wake, selectors.EVENT_READ, lambda mask, now_s: _stop(server, wake))
+        hub = ControlHub(ServerService(server), token(directory) if options.listen else "")
+        sockets = server.attend(hub)
+        sockets.listen_unix(directory / "control.sock")
+        address = str(sockets.listen_tcp(TcpAddress.parse(options.listen))) if options.listen else ""
+        server.start()
+        try:
+            ready(server, address)
+            while server.is_running:
+                server.step()
+        finally:
+            server.close()
+            (directory / "control.sock").unlink(missing_ok=True)
+
+
+def prepare(directory: Path) -> Path:
+    """The directory, made if need be, for this user alone."""
+    directory = directory.absolute()
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (directory / "jobs").mkdir(exist_ok=True, mode=0o700)
+        directory.chmod(0o700)
+    except OSError as error:
+        raise ConfigError(f"{directory}: cannot hold an engine: {error.strerror}") from error
+    return directory
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """One server per directory; the lock goes with the process, however it ends."""
+    fd = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise ConfigError(f"{directory}: an engine is running there already; `dovetail down` ends it") from None
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+def token(directory: Path) -> str:
+    """What clients over TCP must show; made once, readable by this user alone."""
+    path = directory / TOKEN_FILE
+    if not path.exists():
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(fd, "w") as file:
+            file.write(secrets.token_urlsafe(32) + "\n")
+    text = path.read_text().strip()
+    if len(text) < 16:
+        raise ConfigError(f"{path}: holds {len(text)} characters; expected a token of 16 or more")
+    return text
+
+
+@contextmanager
+def stop_signals() -> Iterator[socket.socket]:
+    """A socket that becomes readable when the process is asked to stop."""
+    wake, end = socket.socketpair()
+    wake.setblocking(False)
+    end.setblocking(False)
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
+    previous_fd = signal.set_wakeup_fd(end.fileno(), warn_on_full_buffer=False)
+    try:
+        yield wake
+    finally:
+        signal.set_wakeup_fd(previous_fd)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        wake.close()
+        end.close()
+
+
+def _stop(server: Server, wake: socket.socket) -> None:
+    heard = wake.recv(64)
+    if signal.SIGTERM in heard or signal.SIGINT in heard:
+        server.is_running = False
+
+
+def main() -> int:
+    directory, text = sys.argv[1:]
+    values: dict[str, Any] = json.loads(text)
+    if values.pop("die_with", None) is not None:
+        process_tree.die_with_parent(os.getppid())
+    try:
+        serve(Path(directory), build(ServerOptions, values, "engine"))
+    except DovetailError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,349 @@
+"""The server of an engine: one thread, one loop, between clients, executors, the journal and the pure controller.
+
+Whatever comes in becomes an event for the controller; what it answers is carried out; completions are journalled.
+The order matters in two places: a job is acknowledged only once it is in the journal, and its end is told to those who
+wait only once that is.  If the journal cannot be written, nothing new is started until it can be.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import selectors
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from dovetail.execution.control_hub import ControlHub
+from dovetail.execution.control_sockets import ControlSockets
+from dovetail.execution.controller import Controller
+from dovetail.execution.controller.messages import (
+    Cancel,
+    Event,
+    ExecutorDown,
+    ExecutorUp,
+    Instruction,
+    JobEnded,
+    JobSubmitted,
+    Notice,
+    Restart,
+    Run,
+    TaskEnd,
+    TasksEnded,
+    TimePassed,
+)
+from dovetail.execution.job_table import JobRecord
+from dovetail.execution.journal import Journal, JournalError
+from dovetail.execution.outfile import FAILED, FINISHED
+from dovetail.execution.overheads import Overheads
+from dovetail.execution.spec import JobSpec
+from dovetail.execution.status import State, TaskFailure
+from dovetail.execution.workers import Entry, Workers
+
+COMMIT_EVERY_S = 0.02
+RETRY_JOURNAL_S = 1.0
+KEPT_NOTICES = 1000
+STATES: dict[str, State] = {"done": "succeeded", "failed": "failed", "cancelled": "cancelled"}
+
+Arguments = Callable[[Run], Sequence[Any]]
+"""What tasks of a replay are called with; see `replay`."""
+
+log = logging.getLogger("dovetail.execution")
+
+
+class Server:
+    """Use as: `start()`, then `step()` while `is_running`, then `close()`; or `serve()` for all of it."""
+
+    def __init__(
+        self,
+        directory: Path,
+        controller: Controller,
+        workers: Workers,
+        journal: Journal,
+        *,
+        time_scale: float = 1.0,
+        arguments: Arguments | None = None,
+    ) -> None:
+        """With a `time_scale` of 0.01 the controller's seconds pass every 10 ms: replays run by it."""
+        self.directory = directory
+        self.controller = controller
+        self.workers = workers
+        self.journal = journal
+        self.jobs: dict[int, JobRecord] = {}
+        self.notices: deque[tuple[int, float, str, str]] = deque(maxlen=KEPT_NOTICES)  # number, time, kind, text
+        self.overheads = Overheads()
+        self.executors_up: dict[int, str] = {}  # node by executor
+        self.running: dict[int, Run] = {}  # by executor
+        self.is_draining = False
+        self.is_running = True
+        self.journal_trouble = ""  # why nothing new is started
+        self.selector = selectors.DefaultSelector()
+        self.started_s = time.time()
+        self.tasks_finished = 0
+        self._time_scale = time_scale
+        self._origin_s = time.monotonic()
+        self._arguments = arguments
+        self._handled_s = self._origin_s
+        self._held_runs: list[Run] = []  # until the journal can be written again
+        self._unsaved_ends: list[JobEnded] = []
+        self._commit_at_s = float("inf")
+        self._retry_at_s = float("inf")
+        self._free_since_s: dict[int, float] = {}  # executors that were given work as soon as they were free
+        self._free_now: tuple[int, float] | None = None  # whose report is being handled
+        self._agenda: list[tuple[float, int, Callable[[], None]]] = []
+        self._tie = count()
+        self._numbers = count()
+        self.hub: ControlHub | None = None
+        self.sockets: ControlSockets | None = None
+
+    # --- life ---
+
+    def attend(self, hub: ControlHub) -> ControlSockets:
+        """Let clients in."""
+        self.hub = hub
+        self.sockets = ControlSockets(hub, self.selector)
+        return self.sockets
+
+    def start(self) -> None:
+        self._resume_jobs()
+        self.workers.start(self.selector, self)
+
+    def step(self) -> None:
+        """Wait for something to happen, and handle it."""
+        for key, mask in self.selector.select(self._patience_s()):
+            key.data(mask, time.monotonic())
+        now_s = time.monotonic()
+        while self._agenda and self._agenda[0][0] <= now_s:
+            heapq.heappop(self._agenda)[2]()
+        while self.controller.next_timer_s() <= self.scaled_s(now_s):
+            self.handle(TimePassed())
+        if self.workers.next_timer_s() <= now_s:
+            self.workers.on_time(now_s)
+        if self.hub is not None and self.hub.next_timer_s() <= now_s:
+            self.hub.on_time(now_s)
+        if now_s >= self._commit_at_s or now_s >= self._retry_at_s or self._unsaved_ends:
+            self.save()
+        self.workers.flush()
+        if self.sockets is not None:
+            self.sockets.flush()
+
+    def serve(self) -> None:
+        self.start()
+        try:
+            while self.is_running:
+                self.step()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        self.save()
+        if self.sockets is not None:
+            self.sockets.flush()
+            self.sockets.close()
+        self.workers.close()
+        self.journal.close()
+        self.selector.close()
+
+    def at(self, delay_s: float, action: Callable[[], None]) -> None:
+        """Do something later, on this thread."""
+        heapq.heappush(self._agenda, (time.monotonic() + delay_s, next(self._tie), action))
+
+    def _patience_s(self) -> float | None:
+        now_s = time.monotonic()
+        due_s = min(
+            self._agenda[0][0] if self._agenda else float("inf"),
+            self._origin_s + self.controller.next_timer_s() * self._time_scale,
+            self.workers.next_timer_s(),
+            float("inf") if self.hub is None else self.hub.next_timer_s(),
+            self._commit_at_s,
+            self._retry_at_s,
+        )
+        return None if due_s == float("inf") else max(0.0, due_s - now_s)
+
+    # --- jobs ---
+
+    def submit(self, spec: JobSpec, payload: Callable[[Path], None], key: str = "", **event: Any) -> int:
+        """Accept a job durably; `payload` writes its payload to the path it is given."""
+        self.controller.check(spec)
+        if self.journal_trouble:
+            raise JournalError(f"no job is accepted now: {self.journal_trouble}")
+        submitted_s = time.time()
+        job = self.journal.begin_job(spec, key, submitted_s)
+        record = JobRecord(job, spec, self._job_path(job), submitted_s)
+        try:
+            record.directory.mkdir(parents=True, mode=0o700, exist_ok=True)
+            payload(record.directory / "payload")
+        except OSError as error:
+            self.journal.drop_job()
+            raise JournalError(f"{record.directory}: the job cannot be kept: {error.strerror}") from error
+        except BaseException:
+            self.journal.drop_job()
+            raise
+        self.journal.commit_job()
+        self.jobs[job] = record
+        self.handle(JobSubmitted(job, spec, **event))
+        return job
+
+    def _resume_jobs(self) -> None:
+        """After a restart: everything the journal and the out files know."""
+        for kept in self.journal.jobs():
+            record = JobRecord(kept.job, kept.spec, self._job_path(kept.job), kept.submitted_s)
+            record.state, record.ended_s = kept.state, kept.ended_s  # type: ignore[assignment]
+            self.jobs[kept.job] = record
+            if kept.failure is not None:
+                place = kept.failure.pop("place", None)
+                record.failure = TaskFailure.from_json(kept.failure)
+                record.failure_place = tuple(place) if isinstance(place, list) else None
+            self.journal.add(record.restore(self.journal.completions(kept.job)))
+        self.journal.commit()
+        for record in list(self.jobs.values()):
+            if not record.has_ended:
+                self.handle(JobSubmitted(record.job, record.spec, record.finished_tasks()))
+
+    def _job_path(self, job: int) -> Path:
+        return self.directory / "jobs" / str(job)
+
+    # --- events in, instructions out ---
+
+    def scaled_s(self, now_s: float) -> float:
+        return (now_s - self._origin_s) / self._time_scale
+
+    def handle(self, event: Event) -> None:
+        now_s = self._handled_s = max(self._handled_s, time.monotonic())
+        for instruction in self.controller.handle(event, self.scaled_s(now_s)):
+            if type(instruction) is Run:
+                self._run(instruction)
+            else:
+                self._carry_out(instruction)
+
+    def _run(self, run: Run) -> None:
+        if self.journal_trouble:
+            self._held_runs.append(run)
+            return
+        self.running[run.executor] = run
+        if self._free_now is not None and self._free_now[0] == run.executor:
+            self._free_since_s[run.executor] = self._free_now[1]
+        self.workers.run(run, None if self._arguments is None else self._arguments(run))
+
+    def _carry_out(self, instruction: Instruction) -> None:
+        match instruction:
+            case Cancel(executor, batch):
+                self._held_runs = [run for run in self._held_runs if run.batch != batch]
+                self.workers.cancel(executor, batch)
+            case Restart(executor, why):
+                self.workers.restart(executor, why)
+            case Notice(kind, text):
+                self.notice(kind, text)
+            case JobEnded():
+                self._job_ended(instruction)
+
+    def _job_ended(self, end: JobEnded) -> None:
+        record = self.jobs[end.job]
+        record.state, record.ended_s = STATES[end.state], time.time()
+        if end.state == "failed":
+            record.failure = TaskFailure(end.stage, end.task, end.error)
+        self._unsaved_ends.append(end)
+        self.workers.forget(end.job)
+
+    def save(self) -> None:
+        """Journal what happened, then tell those who wait."""
+        self._commit_at_s = self._retry_at_s = float("inf")
+        try:
+            self.journal.commit()
+            while self._unsaved_ends:
+                self._save_end(self._unsaved_ends[0])
+                self._unsaved_ends.pop(0)
+        except JournalError as error:
+            if not self.journal_trouble:
+                self.notice("journal", f"{error}; nothing new is started until it can be")
+            self.journal_trouble = str(error)
+            self._retry_at_s = time.monotonic() + RETRY_JOURNAL_S
+            return
+        if self.journal_trouble:
+            self.journal_trouble = ""
+            self.notice("journal", "the journal can be written again")
+            held, self._held_runs = self._held_runs, []
+            for run in held:
+                self._run(run)
+
+    def _save_end(self, end: JobEnded) -> None:
+        record = self.jobs[end.job]
+        failure: dict[str, object] | None = None
+        if record.failure is not None:
+            failure = {**record.failure.to_json(), "place": record.failure_place}
+        assert record.ended_s is not None
+        self.journal.end_job(end.job, record.state, record.ended_s, failure)
+        if self.hub is not None:
+            self.hub.job_ended(end.job)
+
+    # --- what executors tell (`workers.Ears`) ---
+
+    def executor_up(self, executor: int, node: str) -> None:
+        self.executors_up[executor] = node
+        self.handle(ExecutorUp(executor, self.workers.executor_class(executor), node))
+
+    def executor_down(self, executor: int, why: str, blameless: bool) -> None:
+        self.executors_up.pop(executor, None)
+        run = self.running.pop(executor, None)
+        self._free_since_s.pop(executor, None)
+        self._held_runs = [held for held in self._held_runs if held.executor != executor]
+        if run is not None and run.job in self.jobs:
+            self.jobs[run.job].stages[run.stage].lost += 1
+        self.notice("executor", f"executor {executor} is lost: {why}")
+        self.handle(ExecutorDown(executor, why, blameless))
+
+    def tasks_ended(self, executor: int, incarnation: int, batch: int, entries: Sequence[Entry]) -> None:
+        run = self.running.get(executor)
+        if run is None or run.batch != batch:
+            return
+        record = self.jobs[run.job]
+        stage, job, number = record.stages[run.stage], run.job, run.stage
+        scale = 1.0 / self._time_scale
+        free_since_s = self._free_since_s.pop(executor, None)
+        if free_since_s is not None:
+            self.overheads.add("free to start", entries[0][4] - free_since_s)
+        ends = []
+        completions = []
+        for task, how, offset, length, started_s, ended_s, error in entries:
+            if how == FINISHED:
+                if stage.put(task, executor, incarnation, offset, length):
+                    completions.append((job, number, task, executor, incarnation, offset, length))
+            elif how == FAILED:
+                stage.failed += 1
+                if offset >= 0:
+                    record.failure_place = (executor, incarnation, offset, length)
+            ends.append(TaskEnd(task, how, (ended_s - started_s) * scale, error))
+        if completions:
+            self.tasks_finished += len(completions)
+            self.journal.add(completions)
+            if self._commit_at_s == float("inf"):
+                self._commit_at_s = time.monotonic() + COMMIT_EVERY_S
+        self._free_now = (executor, entries[-1][5])
+        try:
+            self.handle(TasksEnded(executor, batch, ends))
+        finally:
+            self._free_now = None
+
+    def notice(self, kind: str, text: str) -> None:
+        self.notices.append((next(self._numbers), time.time(), kind, text))
+        log.info("%s: %s", kind, text)
+
+    def stage_settings(self, job: int, stage: int) -> Mapping[str, Any]:
+        record = self.jobs[job]
+        spec = record.spec.stages[stage]
+        inputs = None
+        if spec.inputs:
+            inputs = {record.spec.stages[parent].name: record.places(parent) for parent in spec.after}
+        return {
+            "payload": record.payload_path,
+            "directory": str(record.directory),
+            "inputs": inputs,
+            "cpus": spec.cpus,
+            "memory_bytes": 0 if self._arguments is not None else int(spec.memory_gb * 1e9),
+        }
+
+    def job_directory(self, job: int) -> str:
+        return str(self._job_path(job))

@@ -1,0 +1,106 @@
+"""What clients can ask of a server."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail.execution.controller.messages import JobCancelled, SchedulerReplaced
+from dovetail.execution.errors import InvalidJob, RequestRefused
+from dovetail.execution.job_table import JobRecord
+from dovetail.execution.payload import Payload, PayloadError
+from dovetail.execution.server import Server
+from dovetail.execution.spec import JobSpec
+from dovetail.execution.status import EngineStatus, JobStatus, ResultsPart
+from dovetail.schedulers import SCHEDULERS
+
+
+class ServerService:
+    """A `control_hub.Service`."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def submit(self, spec: JobSpec, payload: bytes, key: str) -> int:
+        server = self._server
+        known = server.journal.find(key) if key else None
+        if known is not None:
+            return known
+        if server.is_draining:
+            raise RequestRefused("the engine is draining: it finishes what it has and takes no new jobs")
+        try:
+            parts = Payload.from_bytes(payload, f"the payload of job {spec.name!r}")
+        except PayloadError as error:
+            raise InvalidJob(str(error)) from error
+        tasks = [parts.tasks(stage) for stage in range(parts.stages)]
+        if tasks != [stage.tasks for stage in spec.stages]:
+            raise InvalidJob(f"job {spec.name!r}: its payload has stages of {tasks} tasks; expected those of the job")
+        return server.submit(spec, parts.write, key)
+
+    def status(self) -> EngineStatus:
+        server = self._server
+        running = {job: 0 for job in server.jobs}
+        for run in server.running.values():
+            running[run.job] = running.get(run.job, 0) + 1
+        return EngineStatus(
+            scheduler=server.controller.scheduler_name,
+            executors=len(server.executors_up),
+            busy=len(server.controller.busy_executors()),
+            nodes=len(set(server.executors_up.values())),
+            draining=server.is_draining,
+            up_s=time.time() - server.started_s,
+            jobs=tuple(record.summary(running[job]) for job, record in server.jobs.items()),
+            overheads=server.overheads.status(),
+            trouble=server.journal_trouble,
+        )
+
+    def job(self, job: int) -> JobStatus:
+        record = self._record(job)
+        running = [0] * len(record.spec.stages)
+        live = self._server.controller.jobs.get(job)
+        if live is not None:
+            running = [sum(len(e.outstanding) for e in stage.executors) for stage in live.stages]
+        return record.status(running)
+
+    def results(self, job: int, stage: int, start: int, count: int) -> ResultsPart:
+        ok, payloads = self._record(job).results(stage, start, count)
+        return ResultsPart(tuple(ok), tuple(payloads))
+
+    def cancel(self, job: int) -> None:
+        if not self._record(job).has_ended:
+            self._server.handle(JobCancelled(job))
+
+    def drain(self, on: bool) -> None:
+        self._server.is_draining = on
+
+    def swap(self, scheduler: str) -> None:
+        self._server.handle(SchedulerReplaced(scheduler, SCHEDULERS.create(scheduler)))
+
+    def down(self) -> None:
+        self._server.is_running = False
+
+    def forget(self, job: int) -> None:
+        server = self._server
+        if job not in server.jobs:
+            return
+        if not server.jobs[job].has_ended:
+            raise RequestRefused(f"job {job} is running; expected one that has ended: cancel it first")
+        server.save()
+        server.journal.forget(job)
+        shutil.rmtree(server.jobs.pop(job).directory, ignore_errors=True)
+
+    def events(self, since: int) -> Mapping[str, Any]:
+        kept = [notice for notice in self._server.notices if notice[0] >= since]
+        keys = ("number", "time_s", "kind", "text")
+        return {
+            "events": [dict(zip(keys, notice, strict=True)) for notice in kept],
+            "next": kept[-1][0] + 1 if kept else since,
+            "adaptation": self._server.controller.adaptation(),
+        }
+
+    def _record(self, job: int) -> JobRecord:
+        if job not in self._server.jobs:
+            raise RequestRefused(f"there is no job {job}; `dovetail status` lists them")
+        return self._server.jobs[job]
