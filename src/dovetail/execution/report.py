@@ -1,0 +1,86 @@
+"""What became of a batch's tasks, told to the server in as few messages and writes as are timely."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import time
+from collections.abc import Sequence
+
+from dovetail.execution.outfile import CANCELLED, FAILED, LARGE_BYTES, OutFile
+from dovetail.execution.wire import send
+
+LATEST_S = 0.02  # after this, what is known is written and sent
+LONG_TASK_S = 0.001  # the record of a task that took longer is written at once: losing it would cost more than writing
+ENTRIES = 10_000  # in one message, which keeps it far below the largest frame
+NO_RECORD = -1  # in place of an offset
+
+Entry = tuple[int, int, int, int, float, float, str]  # task, ok, offset, length, started_s, ended_s, error
+
+
+class Report:
+    def __init__(self, sock: socket.socket, batch: int, stage: int, out: OutFile) -> None:
+        self._sock = sock
+        self._batch = batch
+        self._stage = stage
+        self._out = out
+        self._gathered: list[Entry] = []  # not in the out file yet
+        self._written: list[Entry] = []  # in the out file, not sent yet
+        self._write_due_s = self._send_due_s = time.monotonic() + LATEST_S
+        self._said_something = False
+
+    def add(self, task: int, ok: int, payload: bytes, started_s: float, ended_s: float, error: str) -> float:
+        """Returns when the next task begins."""
+        length = len(payload)
+        if length >= LARGE_BYTES:
+            self._write()  # should there be no room for this one, only this one fails
+        offset = self._out.add(self._stage, task, ok, payload, started_s, ended_s)
+        self._gathered.append((task, ok, offset, length, started_s, ended_s, error))
+        if (
+            ended_s < self._write_due_s
+            and ended_s - started_s < LONG_TASK_S
+            and self._out.unflushed_bytes < LARGE_BYTES
+        ):
+            return ended_s
+        self._write()
+        now_s = time.monotonic()
+        self._write_due_s = now_s + LATEST_S
+        if now_s >= self._send_due_s:
+            self._send()
+            now_s = time.monotonic()
+            self._send_due_s = now_s + LATEST_S
+        return now_s
+
+    def cancelled(self, tasks: Sequence[int]) -> None:
+        now_s = time.monotonic()
+        self._gathered += [(task, CANCELLED, NO_RECORD, 0, now_s, now_s, "") for task in tasks]
+
+    def close(self) -> None:
+        self._write()
+        if self._written or not self._said_something:
+            self._send()
+
+    def _write(self) -> None:
+        gathered, self._gathered = self._gathered, []
+        try:
+            self._out.flush()
+        except OSError as error:
+            why = _why(error, self._out.path)
+            gathered = [
+                entry if entry[1] == CANCELLED else (entry[0], FAILED, NO_RECORD, 0, entry[4], entry[5], why)
+                for entry in gathered
+            ]
+        self._written += gathered
+
+    def _send(self) -> None:
+        for first in range(0, max(len(self._written), 1), ENTRIES):
+            send(self._sock, ("done", self._batch, self._written[first : first + ENTRIES]))
+        self._written = []
+        self._said_something = True
+
+
+def _why(error: OSError, path: str) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"disk full: the result could not be written to {path} ({os.strerror(error.errno)})"
+    return f"the result could not be written to {path}: {error.strerror}"
