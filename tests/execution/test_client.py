@@ -144,7 +144,7 @@ def test_a_submission_whose_reply_was_lost_is_not_a_second_job(path, service):
 
 def test_nobody_there_is_said_at_once(path):
     start = time.monotonic()
-    with pytest.raises(EngineUnreachable, match="no engine answered at .*; `dovetail up` starts one"):
+    with pytest.raises(EngineUnreachable, match=r"no engine answered at .*; `dovetail up` starts one"):
         Client(path).ping()
     assert time.monotonic() - start < 5
     with pytest.raises(EngineUnreachable, match=r"for 0.1 s"):
@@ -160,9 +160,9 @@ def test_an_engine_that_does_not_come_back(path, service):
 
 
 def test_two_engines_in_one_directory(path, service):
-    with serving(service, path), pytest.raises(ConfigError, match="an engine is running there already"):
-        with serving(FakeService(), path):
-            pass
+    running = pytest.raises(ConfigError, match="an engine is running there already")
+    with serving(service, path), running, serving(FakeService(), path):
+        pass
     path.unlink()
     path.write_text("mine")
     with pytest.raises(ConfigError, match="is no socket"), serving(service, path):

@@ -31,7 +31,7 @@ class Service(Protocol):
     """What the engine does for its clients.  A `DovetailError` is sent back; unknown jobs raise `RequestRefused`."""
 
     def submit(self, spec: JobSpec, payload: bytes, key: str) -> int:
-        """Accept a job durably and return its number: the one it has already if `key`, unless empty, was seen before."""
+        """Accept a job durably and return its number: the one it has already if `key` (not "") was seen before."""
 
     def status(self) -> EngineStatus: ...
 

@@ -78,6 +78,16 @@ class JobSummary(_Told):
 
 
 @dataclass(frozen=True)
+class OverheadStatus(_Told):
+    """What the engine itself took, over the last of many occasions."""
+
+    name: str
+    count: int  # of all occasions
+    p50_us: float
+    p95_us: float
+
+
+@dataclass(frozen=True)
 class EngineStatus(_Told):
     scheduler: str
     executors: int  # alive
@@ -86,6 +96,7 @@ class EngineStatus(_Told):
     draining: bool
     up_s: float
     jobs: tuple[JobSummary, ...] = ()  # by job number
+    overheads: tuple[OverheadStatus, ...] = ()
 
 
 @dataclass(frozen=True)
