@@ -62,12 +62,15 @@ class JobSpec:
     stages: tuple[StageSpec, ...]
     weight: float = 1.0
     deadline_s: float | None = None  # from submission; None: none
+    sys_path: tuple[str, ...] = ()  # folders on the engine's machines where modules of the functions may lie
 
     def __post_init__(self) -> None:
         _check_name("job", self.name)
         place = f"job {self.name!r}"
         _check_size(place, "weight", self.weight)
         _check_size(place, "deadline_s", self.deadline_s, none=True)
+        if not all(isinstance(folder, str) and folder.startswith("/") for folder in self.sys_path):
+            raise InvalidJob(f"{place}: sys_path is {list(self.sys_path)}; expected absolute paths of folders")
         if not 1 <= len(self.stages) <= MAX_STAGES:
             raise InvalidJob(f"{place}: {len(self.stages):,} stages; expected 1 to {MAX_STAGES:,}")
         if self.num_tasks > MAX_TASKS:
