@@ -1,6 +1,6 @@
 """Real work in real time, decided by the same schedulers as the simulator's.
 
-    from dovetail.execution import Engine, Job, connect
+from dovetail.execution import Engine, Job, connect
 """
 
 from __future__ import annotations

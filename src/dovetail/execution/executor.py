@@ -10,7 +10,8 @@ import io
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from dovetail.execution.failure import Failure, MemoryLimitError
 from dovetail.execution.inbox import Inbox
@@ -52,7 +53,10 @@ class Executor:
             pass  # the server is gone, and with it whoever could tell us what to do
         return 0
 
-    def _run(self, batch: int, job: int, number: int, tasks: Sequence[int]) -> None:
+    def _run(
+        self, batch: int, job: int, number: int, tasks: Sequence[int], arguments: Sequence[Any] | None = None
+    ) -> None:
+        """`arguments`: of these tasks, in place of those in the payload."""
         stage = self._stages.get((job, number)) or Stage(job, number, None)
         stage.load()
         out = self._outs.get(job)
@@ -61,16 +65,21 @@ class Executor:
         report = Report(self._sock, batch, number, out)
         self._inbox.begin(batch)
         try:
-            ran = self._run_tasks(stage, tasks, report)
+            argument_of = stage.argument_of
+            if arguments is not None:
+                argument_of = dict(zip(tasks, arguments, strict=True)).__getitem__
+            ran = self._run_tasks(stage, argument_of, tasks, report)
             report.cancelled(tasks[ran:])
             report.close()
         finally:
             self._inbox.end()
 
-    def _run_tasks(self, stage: Stage, tasks: Sequence[int], report: Report) -> int:
+    def _run_tasks(
+        self, stage: Stage, argument_of: Callable[[int], Any] | None, tasks: Sequence[int], report: Report
+    ) -> int:
         """How many tasks came to an end: all, or those before a cancel.  This loop is the price of a task."""
         inbox, limit = self._inbox, stage.limit
-        function, argument_of, more = stage.function, stage.argument_of, stage.more
+        function, more = stage.function, stage.more
         add, monotonic = report.add, time.monotonic
         started_s = monotonic()
         for position, task in enumerate(tasks):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import secrets
 import selectors
 import signal
 import socket
@@ -24,7 +23,7 @@ from typing import Any
 from dovetail.core.config import build
 from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.execution import process_tree
-from dovetail.execution.addresses import TcpAddress
+from dovetail.execution.addresses import TOKEN_FILE, TcpAddress, control_socket, make_token
 from dovetail.execution.control_hub import ControlHub
 from dovetail.execution.controller import Controller, ControllerOptions
 from dovetail.execution.engines.local import LocalOptions, LocalWorkers
@@ -32,8 +31,6 @@ from dovetail.execution.journal import Journal
 from dovetail.execution.server import Server
 from dovetail.execution.service import ServerService
 from dovetail.schedulers import SCHEDULERS
-
-TOKEN_FILE = "token"
 
 
 @dataclass(frozen=True)
@@ -65,9 +62,9 @@ def serve(directory: Path, options: ServerOptions, ready: Callable[[Server, str]
         controller = make_controller(options, workers)
         server = Server(directory, controller, workers, Journal.open(directory / "journal.sqlite"))
         server.selector.register(wake, selectors.EVENT_READ, lambda mask, now_s: _stop(server, wake))
-        hub = ControlHub(ServerService(server), token(directory) if options.listen else "")
+        hub = ControlHub(ServerService(server), make_token(directory / TOKEN_FILE) if options.listen else "")
         sockets = server.attend(hub)
-        sockets.listen_unix(directory / "control.sock")
+        sockets.listen_unix(control_socket(directory))
         address = str(sockets.listen_tcp(TcpAddress.parse(options.listen))) if options.listen else ""
         server.start()
         try:
@@ -76,7 +73,7 @@ def serve(directory: Path, options: ServerOptions, ready: Callable[[Server, str]
                 server.step()
         finally:
             server.close()
-            (directory / "control.sock").unlink(missing_ok=True)
+            control_socket(directory).unlink(missing_ok=True)
 
 
 def prepare(directory: Path) -> Path:
@@ -104,19 +101,6 @@ def locked(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
-
-
-def token(directory: Path) -> str:
-    """What clients over TCP must show; made once, readable by this user alone."""
-    path = directory / TOKEN_FILE
-    if not path.exists():
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(fd, "w") as file:
-            file.write(secrets.token_urlsafe(32) + "\n")
-    text = path.read_text().strip()
-    if len(text) < 16:
-        raise ConfigError(f"{path}: holds {len(text)} characters; expected a token of 16 or more")
-    return text
 
 
 @contextmanager

@@ -54,6 +54,17 @@ Arguments = Callable[[Run], Sequence[Any]]
 log = logging.getLogger("dovetail.execution")
 
 
+class Sent:
+    """A batch that an executor has."""
+
+    __slots__ = ("left", "prompt", "run")
+
+    def __init__(self, run: Run, prompt: bool) -> None:
+        self.run = run
+        self.left = len(run.tasks)
+        self.prompt = prompt  # it was sent as soon as the executor was free, or earlier
+
+
 class Server:
     """Use as: `start()`, then `step()` while `is_running`, then `close()`; or `serve()` for all of it."""
 
@@ -76,7 +87,7 @@ class Server:
         self.notices: deque[tuple[int, float, str, str]] = deque(maxlen=KEPT_NOTICES)  # number, time, kind, text
         self.overheads = Overheads()
         self.executors_up: dict[int, str] = {}  # node by executor
-        self.running: dict[int, Run] = {}  # by executor
+        self.sent: dict[int, dict[int, Sent]] = {}  # by executor, by batch
         self.is_draining = False
         self.is_running = True
         self.journal_trouble = ""  # why nothing new is started
@@ -91,8 +102,8 @@ class Server:
         self._unsaved_ends: list[JobEnded] = []
         self._commit_at_s = float("inf")
         self._retry_at_s = float("inf")
-        self._free_since_s: dict[int, float] = {}  # executors that were given work as soon as they were free
-        self._free_now: tuple[int, float] | None = None  # whose report is being handled
+        self._last_end_s: dict[int, float] = {}  # of a task, by executor
+        self._reporting = -1  # the executor whose report is being handled
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._tie = count()
         self._numbers = count()
@@ -223,9 +234,8 @@ class Server:
         if self.journal_trouble:
             self._held_runs.append(run)
             return
-        self.running[run.executor] = run
-        if self._free_now is not None and self._free_now[0] == run.executor:
-            self._free_since_s[run.executor] = self._free_now[1]
+        sent = self.sent.setdefault(run.executor, {})
+        sent[run.batch] = Sent(run, bool(sent) or self._reporting == run.executor)
         self.workers.run(run, None if self._arguments is None else self._arguments(run))
 
     def _carry_out(self, instruction: Instruction) -> None:
@@ -287,24 +297,30 @@ class Server:
 
     def executor_down(self, executor: int, why: str, blameless: bool) -> None:
         self.executors_up.pop(executor, None)
-        run = self.running.pop(executor, None)
-        self._free_since_s.pop(executor, None)
+        lost = self.sent.pop(executor, {})
         self._held_runs = [held for held in self._held_runs if held.executor != executor]
-        if run is not None and run.job in self.jobs:
-            self.jobs[run.job].stages[run.stage].lost += 1
+        for sent in lost.values():
+            if sent.run.job in self.jobs:
+                self.jobs[sent.run.job].stages[sent.run.stage].lost += 1
         self.notice("executor", f"executor {executor} is lost: {why}")
         self.handle(ExecutorDown(executor, why, blameless))
 
     def tasks_ended(self, executor: int, incarnation: int, batch: int, entries: Sequence[Entry]) -> None:
-        run = self.running.get(executor)
-        if run is None or run.batch != batch:
+        batches = self.sent.get(executor, {})
+        if batch not in batches:
             return
+        sent = batches[batch]
+        run = sent.run
         record = self.jobs[run.job]
         stage, job, number = record.stages[run.stage], run.job, run.stage
         scale = 1.0 / self._time_scale
-        free_since_s = self._free_since_s.pop(executor, None)
-        if free_since_s is not None:
-            self.overheads.add("free to start", entries[0][4] - free_since_s)
+        if sent.prompt:
+            sent.prompt = False
+            self.overheads.add("free to start", entries[0][4] - self._last_end_s[executor])
+        self._last_end_s[executor] = entries[-1][5]
+        sent.left -= len(entries)
+        if sent.left <= 0:
+            del batches[batch]
         ends = []
         completions = []
         for task, how, offset, length, started_s, ended_s, error in entries:
@@ -321,11 +337,11 @@ class Server:
             self.journal.add(completions)
             if self._commit_at_s == float("inf"):
                 self._commit_at_s = time.monotonic() + COMMIT_EVERY_S
-        self._free_now = (executor, entries[-1][5])
+        self._reporting = executor
         try:
             self.handle(TasksEnded(executor, batch, ends))
         finally:
-            self._free_now = None
+            self._reporting = -1
 
     def notice(self, kind: str, text: str) -> None:
         self.notices.append((next(self._numbers), time.time(), kind, text))
@@ -343,6 +359,7 @@ class Server:
             "inputs": inputs,
             "cpus": spec.cpus,
             "memory_bytes": 0 if self._arguments is not None else int(spec.memory_gb * 1e9),
+            "sys_path": record.spec.sys_path,
         }
 
     def job_directory(self, job: int) -> str:

@@ -41,9 +41,10 @@ class ServerService:
 
     def status(self) -> EngineStatus:
         server = self._server
-        running = {job: 0 for job in server.jobs}
-        for run in server.running.values():
-            running[run.job] = running.get(run.job, 0) + 1
+        running = dict.fromkeys(server.jobs, 0)
+        for batches in server.sent.values():
+            for sent in list(batches.values())[:1]:
+                running[sent.run.job] = running.get(sent.run.job, 0) + 1
         return EngineStatus(
             scheduler=server.controller.scheduler_name,
             executors=len(server.executors_up),

@@ -96,6 +96,7 @@ class EngineStatus(_Told):
     draining: bool
     up_s: float
     jobs: tuple[JobSummary, ...] = ()  # by job number
+    trouble: str = ""  # why nothing new is started; empty: all is well
     overheads: tuple[OverheadStatus, ...] = ()
 
 

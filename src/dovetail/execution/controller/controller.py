@@ -189,9 +189,13 @@ class Controller:
     def _tasks_ended(self, event: TasksEnded) -> None:
         executor = self._executors[event.executor]
         stage = executor.stage
-        if executor.state is not State.BUSY or executor.batch != event.batch or stage is None:
+        if executor.state is not State.BUSY or event.batch not in executor.batches or stage is None:
             return  # of a batch that was given up when the executor was lost
-        outstanding = executor.outstanding
+        outstanding, batches = executor.outstanding, executor.batches
+        batches[event.batch] -= len(event.ends)
+        if batches[event.batch] <= 0:
+            del batches[event.batch]
+            executor.started_s = self._manager.now_s
         done, total_s, finished = stage.done, 0.0, 0
         for end in event.ends:
             task = end.task
@@ -211,8 +215,11 @@ class Controller:
         if finished:
             stage.finished += finished
             stage.estimate.add(total_s, finished)
-        if not outstanding and stage.not_started and not stage.job.ended and not executor.cancelled:
-            self._manager.start(executor, stage)
+        if stage.not_started and not stage.job.ended and not executor.cancelled:
+            if outstanding:
+                self._manager.top_up(executor, stage)
+            else:
+                self._manager.start(executor, stage)
             self._collect_runs()
             if not (finished and stage.complete):
                 self._manager.hold_rounds(stage.job)
@@ -278,7 +285,7 @@ class Controller:
             return
         stage = executor.stage if executor.state is State.BUSY else None
         lost = [t for t in executor.outstanding if stage is not None and not stage.done[t]]
-        executor.outstanding = {}
+        executor.outstanding, executor.batches = {}, {}
         if stage is not None and not stage.job.ended:
             for task in lost:
                 if stage.copies.get(task, 0) > 1:
@@ -304,13 +311,13 @@ class Controller:
     def _cancel(self, executor: Executor) -> None:
         if executor.outstanding and not executor.cancelled:
             executor.cancelled = True
-            self._out.append(Cancel(executor.number, executor.batch))
+            self._out.extend(Cancel(executor.number, batch) for batch in executor.batches)
             self._set_timer(self.options.grace_s, GRACE, executor)
 
     # --- time ---
 
     def _set_timer(self, after_s: float, kind: int, executor: Executor | None = None) -> None:
-        who = (-1, -1) if executor is None else (executor.number, executor.batch)
+        who = (-1, -1) if executor is None else (executor.number, next(iter(executor.batches)))
         heapq.heappush(self._timers, (self._manager.now_s + after_s, next(self._tie), kind, *who))
 
     def _time_passed_on(self, _: TimePassed) -> None:
@@ -331,7 +338,7 @@ class Controller:
             self._look_for_stragglers()
             return
         executor = self._executors[number]
-        if executor.state is State.BUSY and executor.batch == batch and executor.stage is not None:
+        if executor.state is State.BUSY and batch in executor.batches and executor.stage is not None:
             self._out_of_time(executor, executor.stage, kind)
 
     def _out_of_time(self, executor: Executor, stage: Stage, kind: int) -> None:
@@ -345,7 +352,7 @@ class Controller:
         self._out.append(Restart(executor.number, "a task took longer than its timeout"))
         if not stage.job.ended:
             self._not_finished(executor, stage, TaskEnd(task, FAILED, 0.0, error))
-        executor.outstanding.pop(task, None)
+        del executor.outstanding[task]
 
     def _collect_runs(self) -> None:
         runs = self._manager.runs

@@ -164,9 +164,15 @@ class ResourceManager:
         """Let the executor run the next tasks of the stage, which has some."""
         last = executor.last_stage
         wave = REST if last is stage else FRESH if last is None else FIRST
-        tasks = stage.take(self._batch_size(stage))
-        self._begin(executor, stage, tasks, wave)
+        self._begin(executor, stage, stage.take(self._batch_size(stage)), wave)
+        self.top_up(executor, stage)
         self._look_at(stage)
+
+    def top_up(self, executor: Executor, stage: Stage) -> None:
+        """Short tasks: have a second batch wait at the executor, so that it need not wait for us after the first."""
+        if len(executor.batches) < 2 and stage.not_started > stage.reservations and self._are_short(stage):
+            self._begin(executor, stage, stage.take(self._batch_size(stage)), REST)
+            self._look_at(stage)
 
     def start_copy(self, executor: Executor, stage: Stage, task: int) -> None:
         """Let a free executor run a task that another runs already."""
@@ -177,8 +183,10 @@ class ResourceManager:
         self._begin(executor, stage, [task], FRESH)
 
     def _begin(self, executor: Executor, stage: Stage, tasks: list[int], wave: int) -> None:
-        executor.batch = batch = next(self._batches)
-        executor.outstanding = dict.fromkeys(tasks)
+        batch = next(self._batches)
+        executor.batches[batch] = len(tasks)
+        for task in tasks:
+            executor.outstanding[task] = batch
         executor.cancelled = False
         executor.state, executor.stage, executor.last_stage = State.BUSY, stage, stage
         executor.started_s = self.now_s
@@ -190,13 +198,15 @@ class ResourceManager:
 
     def _batch_size(self, stage: Stage) -> int:
         """As many tasks as fill `batch_s`; fewer towards the end, so that all executors finish together."""
-        if self.batch_s <= 0.0 or stage.spec.timeout_s is not None or stage.not_started == 1:
+        if not self._are_short(stage):
             return 1
-        seen_s = stage.estimate.seen_s
-        if seen_s > self.batch_s:
-            return 1  # also if nothing was seen
         fair = -(-stage.not_started // self._most_in_batch)
-        return max(1, min(fair, int(self.batch_s / max(seen_s, 1e-6)), stage.not_started - stage.reservations))
+        fill = int(self.batch_s / max(stage.estimate.seen_s, 1e-6))
+        return max(1, min(fair, fill, stage.not_started - stage.reservations))
+
+    def _are_short(self, stage: Stage) -> bool:
+        """Tasks that were seen to take less than a batch shall."""
+        return stage.estimate.seen_s < self.batch_s and stage.spec.timeout_s is None
 
     # --- where executors go ---
 

@@ -27,7 +27,7 @@ class State(Enum):
 
 class Executor:
     __slots__ = (
-        "batch", "cancelled", "executor_class", "home", "last_stage", "node", "number", "outstanding", "stage",
+        "batches", "cancelled", "executor_class", "home", "last_stage", "node", "number", "outstanding", "stage",
         "started_s", "state",
     )  # fmt: skip
 
@@ -39,9 +39,9 @@ class Executor:
         self.home: Job | None = None
         self.stage: Stage | None = None  # busy: what it runs; moving: where it goes; parked: what it waits for
         self.last_stage: Stage | None = None  # of the last task run since it came to its home
-        self.batch = -1
-        self.outstanding: dict[int, None] = {}  # tasks of its batch, in the order in which they run
-        self.cancelled = False  # its batch is
+        self.batches: dict[int, int] = {}  # that it has, one running and one waiting at most: tasks left of each
+        self.outstanding: dict[int, int] = {}  # task -> batch, in the order in which they run; all of one stage
+        self.cancelled = False  # its batches are
         self.started_s = 0.0
 
 

@@ -91,8 +91,7 @@ class _Slot:
         self.peer: _Peer | None = None
         self.pid = 0
         self.is_up = False
-        self.run: Run | None = None
-        self.left: set[int] = set()  # tasks of the run that are not over
+        self.runs: dict[int, tuple[Run, set[int]]] = {}  # by batch, with the tasks that are not over
         self.known: set[tuple[int, int]] = set()  # stages that the executor was told of
         self.out_end: dict[int, int] = {}  # by job: how far its out file was reported
         self.up_s = 0.0
@@ -146,7 +145,7 @@ class LocalWorkers:
 
     def run(self, run: Run, arguments: Sequence[Any] | None) -> None:
         slot = self._slots[run.executor]
-        slot.run, slot.left = run, set(run.tasks)
+        slot.runs[run.batch] = (run, set(run.tasks))
         peer = slot.peer
         if peer is None:
             return  # it has just died; its loss will be told next
@@ -301,13 +300,15 @@ class LocalWorkers:
         self._ears.executor_up(number, slot.node.name)
 
     def _done(self, slot: _Slot, batch: int, entries: Sequence[Entry]) -> None:
-        run = slot.run
-        if run is None or run.batch != batch or not entries:
+        if batch not in slot.runs or not entries:
             return
+        run, left = slot.runs[batch]
         last = entries[-1]
         if last[2] >= 0:
             slot.out_end[run.job] = last[2] + HEADER_BYTES + last[3]
-        slot.left.difference_update([entry[0] for entry in entries])
+        left.difference_update([entry[0] for entry in entries])
+        if not left:
+            del slot.runs[batch]
         slot.quick_deaths = 0
         self._ears.tasks_ended(slot.number, slot.incarnation, batch, entries)
 
@@ -354,12 +355,11 @@ class LocalWorkers:
                 self._selector.unregister(peer.sock)
             peer.sock.close()
         was_up, slot.is_up = slot.is_up, False
-        run, left = slot.run, slot.left
-        if was_up and run is not None and left:
+        runs, slot.runs = slot.runs, {}
+        for run, left in runs.values():
             entries = self._unreported(slot, run, left)
-            if entries:
+            if was_up and entries:
                 self._ears.tasks_ended(slot.number, slot.incarnation, run.batch, entries)
-        slot.run, slot.left = None, set()
         if was_up:
             self._ears.executor_down(slot.number, why, blameless)
 

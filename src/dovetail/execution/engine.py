@@ -1,0 +1,177 @@
+"""An engine from Python: one of one's own, or one that is running already.
+
+with Engine(executors=4, scheduler="dag/fair-spill") as engine:
+    handle = engine.submit(job)
+    print(handle.results(total))
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from dovetail.core.config import to_plain
+from dovetail.core.errors import ConfigError, DovetailError
+from dovetail.execution import handle
+from dovetail.execution.addresses import TcpAddress, control_socket, default_directory
+from dovetail.execution.client import Client
+from dovetail.execution.engines.local import LocalOptions
+from dovetail.execution.errors import EngineUnreachable
+from dovetail.execution.handle import JobHandle
+from dovetail.execution.job import Job
+from dovetail.execution.serve import ServerOptions
+from dovetail.execution.status import EngineStatus
+
+START_S = 60.0
+STOP_S = 15.0
+
+
+class EngineClient:
+    """A running engine; `connect` makes one."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def submit(self, job: Job) -> JobHandle:
+        return handle.submit(self.client, job)
+
+    def run(self, job: Job, timeout_s: float | None = None) -> JobHandle:
+        """Submit a job and wait for its end."""
+        submitted = self.submit(job)
+        submitted.wait(timeout_s)
+        return submitted
+
+    def job(self, number: int) -> JobHandle:
+        """A job that was submitted earlier, or by somebody else."""
+        self.client.job(number)
+        return JobHandle(self.client, number)
+
+    def status(self) -> EngineStatus:
+        return self.client.status()
+
+    def swap(self, scheduler: str) -> None:
+        """Let another scheduler decide from now on; what is running goes on."""
+        self.client.swap(scheduler)
+
+    def close(self) -> None:
+        self.client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Engine(EngineClient):
+    """An engine of one's own: started on entry, gone on exit, and with it everything that it runs.
+
+    Without a `directory` its state is in a temporary one, deleted in the end.  With one, jobs and results stay, and an
+    engine started there again goes on with what was not finished.
+    """
+
+    def __init__(
+        self,
+        executors: int = 0,
+        scheduler: str = "dag/fair-spill",
+        *,
+        nodes: int = 1,
+        memory_gb: float = 0.0,
+        directory: str | Path | None = None,
+        **options: Any,
+    ) -> None:
+        """`executors`: 0 means one for each processor.  `options` are those of `ServerOptions`."""
+        local = LocalOptions(executors, nodes, memory_gb=memory_gb)
+        self.options = ServerOptions(scheduler=scheduler, local=local, **options)
+        self._given = None if directory is None else Path(directory).absolute()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.directory = Path()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def start(self) -> None:
+        if self._process is not None:
+            raise ConfigError("the engine is started already")
+        self.directory = self._given or Path(tempfile.mkdtemp(prefix="dovetail-"))
+        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        super().__init__(Client(control_socket(self.directory), first_patience_s=1.0))
+        self._launch()
+
+    def restart(self) -> None:
+        """Start the server again after its death; it goes on where it was."""
+        if self._process is None or self._process.poll() is None:
+            raise ConfigError("the engine is not dead: there is nothing to restart")
+        self._launch()
+
+    @property
+    def pid(self) -> int:
+        """Of the server."""
+        assert self._process is not None
+        return self._process.pid
+
+    def close(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with contextlib.suppress(DovetailError):
+            self.client.down()
+        self.client.close()
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if self._given is None:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _launch(self) -> None:
+        # What is importable here must be importable where tasks run.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+        command = [sys.executable, "-m", "dovetail.execution.serve", str(self.directory)]
+        command.append(json.dumps({**to_plain(self.options), "die_with": "parent"}))
+        log: IO[bytes]
+        log_path = self.directory / "server.log"
+        with open(log_path, "ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+            )
+        deadline_s = time.monotonic() + START_S
+        while True:
+            try:
+                self.client.ping()
+                return
+            except EngineUnreachable:
+                if self._process.poll() is not None:
+                    said = log_path.read_text(errors="replace").strip().splitlines()
+                    status, self._process = self._process.returncode, None
+                    why = said[-1] if said else f"exit status {status}, and it said nothing"
+                    raise ConfigError(f"the engine could not be started: {why}") from None
+                if time.monotonic() > deadline_s:
+                    self.close()
+                    raise
+
+
+def connect(where: str | Path | None = None, *, token: str = "", patience_s: float = 30.0) -> EngineClient:
+    """An engine started by `dovetail up`: by its directory, or HOST:PORT with a token.  None: the default one."""
+    address: Path | TcpAddress
+    text = str(where) if where is not None else ""
+    if token or (text.rpartition(":")[2].isdigit() and not Path(text).exists()):
+        address = TcpAddress.parse(text)
+    else:
+        address = control_socket(default_directory() if where is None else where)
+    client = Client(address, token=token, patience_s=patience_s)
+    client.ping()
+    return EngineClient(client)

@@ -1,0 +1,131 @@
+"""Replays: a workload's jobs on real executors, in this process's own server, from the first job to the last.
+
+The controller's clock runs in the workload's seconds, so that schedulers see the numbers that they see in the
+simulator, whatever the time scale.  Moving an executor to another job takes as long as it does there.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dovetail.core.dag import DurationProfiles
+from dovetail.core.errors import DovetailError
+from dovetail.execution.controller import Controller, ControllerOptions
+from dovetail.execution.controller.messages import Run
+from dovetail.execution.engines.local import LocalOptions, LocalWorkers
+from dovetail.execution.journal import Journal
+from dovetail.execution.payload import Payload
+from dovetail.execution.replay import Replay
+from dovetail.execution.serve import locked, prepare
+from dovetail.execution.server import Server
+from dovetail.execution.service import ServerService
+from dovetail.execution.status import JobStatus, OverheadStatus
+from dovetail.schedulers import SCHEDULERS
+
+SETTLE_S = 0.2  # for executors to come up before the first job arrives
+
+
+@dataclass(frozen=True)
+class Replayed:
+    jobs: tuple[JobStatus, ...]  # in the order of the workload
+    overheads: tuple[OverheadStatus, ...]
+    decisions: int
+    notices: tuple[str, ...]
+    story: object  # of the scheduler, if it tells one
+
+
+def run_replay(
+    replay: Replay,
+    scheduler: str,
+    *,
+    nodes: int = 1,
+    profiles: DurationProfiles | None = None,
+    progress: Callable[[Server], None] = lambda server: None,
+) -> Replayed:
+    """Play all jobs; `progress` is called now and then."""
+    executors = replay.options.executors
+    with tempfile.TemporaryDirectory(prefix="dovetail-") as directory:
+        place = prepare(Path(directory))
+        with locked(place):
+            workers = LocalWorkers(place, LocalOptions(executors, nodes))
+            settings = ControllerOptions(
+                workers.classes(),
+                replay.options.moving_delay_s,
+                batch_s=0.0,
+                copies=None,
+                grace_s=1.0 / replay.time_scale,
+            )
+            made = SCHEDULERS.create(scheduler)
+            controller = Controller(settings, scheduler, made, lambda: SCHEDULERS.create(settings.fallback), profiles)
+            journal = Journal.open(place / "journal.sqlite")
+            server = Server(
+                place, controller, workers, journal, time_scale=replay.time_scale, arguments=_Durations(replay)
+            )
+            return _play(server, replay, progress)
+
+
+def _play(server: Server, replay: Replay, progress: Callable[[Server], None]) -> Replayed:
+    submitted: list[int] = []
+    jobs = replay.workload.num_jobs
+
+    def submit(numbers: Sequence[int]) -> None:
+        for number in numbers:
+            payload = Payload.from_bytes(replay.payload(number))
+            row = int(replay.workload.catalogue.stage_ptr[replay.workload.job_dag[number]])
+            spec = replay.spec(number)
+            more = number != numbers[-1]
+            profiles = range(row, row + len(spec.stages))
+            submitted.append(server.submit(spec, payload.write, more_follow=more, profiles=profiles))
+
+    def schedule() -> None:
+        """Once all executors are up; jobs that arrive together are submitted together."""
+        if len(server.executors_up) < replay.options.executors:
+            server.at(0.01, schedule)
+            return
+        together: dict[float, list[int]] = {}
+        for number, at_s in enumerate(replay.submit_s):
+            together.setdefault(at_s, []).append(number)
+        for at_s, numbers in together.items():
+            server.at(SETTLE_S + at_s, lambda numbers=numbers: submit(numbers))  # type: ignore[misc]
+
+    def tick() -> None:
+        progress(server)
+        server.at(0.1, tick)
+
+    server.start()
+    try:
+        server.at(0.0, schedule)
+        server.at(0.1, tick)
+        while len(submitted) < jobs or server.controller.jobs:
+            server.step()
+        server.save()
+        service = ServerService(server)
+        return Replayed(
+            tuple(service.job(job) for job in submitted),
+            server.overheads.status(),
+            server.controller.decisions,
+            tuple(f"{kind}: {text}" for _, _, kind, text in server.notices),
+            server.controller.adaptation(),
+        )
+    finally:
+        server.close()
+
+
+class _Durations:
+    """What each task of a replay is called with: how long it lasts, in real seconds."""
+
+    def __init__(self, replay: Replay) -> None:
+        self._replay = replay
+
+    def __call__(self, run: Run) -> list[float]:
+        replay = self._replay
+        job = run.job - 1  # the journal counts from 1
+        if not 0 <= job < replay.workload.num_jobs:
+            raise DovetailError(f"job {run.job} is none of the {replay.workload.num_jobs} of the replay")
+        return [
+            replay.durations.duration_s(job, run.stage, run.starts + at, run.wave, run.at_home) * replay.time_scale
+            for at in range(len(run.tasks))
+        ]
