@@ -114,7 +114,7 @@ def test_help_shows_every_verb_in_order(capsys):
     shown = [line.split()[0] for line in capsys.readouterr().out.split("commands:\n")[1].split("\n\n")[0].splitlines()]
     assert shown == [
         "demo", "compare", "simulate", "report", "export", "explain", "workload", "train", "evaluate", "tune",
-        "list", "bench"
+        "run", "up", "submit", "status", "cancel", "drain", "down", "list", "bench"
     ]  # fmt: skip
 
 

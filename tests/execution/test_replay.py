@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import pickle
+import shutil
+import tempfile
+import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.execution.service import FakeService, serving
 from tests.testing.test_dag_reference_invariants import workloads
 
 from dovetail.core.errors import ConfigError, UnknownName
 from dovetail.core.seeds import SeedTree
+from dovetail.execution.client import Client
 from dovetail.execution.overheads import Overheads
 from dovetail.execution.payload import Payload
 from dovetail.execution.replay import Replay
 from dovetail.execution.replay_durations import ReplayDurations
+from dovetail.execution.replay_player import play
 from dovetail.execution.replay_summary import ReplaySummary
 from dovetail.execution.spec import JobSpec
 from dovetail.execution.status import JobStatus, StageStatus
@@ -160,3 +167,24 @@ def test_the_summary_compares_completed_jobs_on_both_sides():
     assert found["overheads"] == {"decide": {"count": 1, "p50_us": 100.0, "p95_us": 100.0}}
     nothing = ReplaySummary([ended(0, "failed", 1.0, 0)], 0.01, np.array([1.0])).to_json()
     assert nothing["avg_jct_s"] is nothing["ratio"] is None
+
+
+def test_playing_submits_in_order_and_waits():
+    replay = small_replay(time_scale=0.001)
+    service = FakeService()
+    service.submit(replay.spec(0), b"", "somebody before us")
+    directory = tempfile.mkdtemp(prefix="dv")
+    try:
+        path = Path(directory) / "control.sock"
+        with serving(service, path) as server, Client(path) as client:
+            timers = [threading.Timer(0.3, server.end, (job,)) for job in (1, 2, 3)]
+            for timer in timers:
+                timer.start()
+            seen: list[int] = []
+            jobs = play(replay, client, lambda status: seen.append(status.job))
+            for timer in timers:
+                timer.join()
+        assert [job.job for job in jobs] == seen == [1, 2, 3]
+        assert [service.specs[job].name for job in seen] == list(replay.workload.job_name)
+    finally:
+        shutil.rmtree(directory)

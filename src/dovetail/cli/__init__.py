@@ -29,6 +29,13 @@ VERBS: dict[str, tuple[str, str]] = {
     "train": ("dovetail.cli.train", "learn a scheduler for a workload"),
     "evaluate": ("dovetail.cli.evaluate", "compare a trained network with the heuristics on held-out sequences"),
     "tune": ("dovetail.cli.tune", "search a scheduler's parameters on training seeds"),
+    "run": ("dovetail.cli.run", "replay a workload on a real engine and compare it with its simulation"),
+    "up": ("dovetail.cli.up", "start an engine that runs real jobs on this machine"),
+    "submit": ("dovetail.cli.submit", "give a job file to a running engine"),
+    "status": ("dovetail.cli.status", "show a running engine and its jobs"),
+    "cancel": ("dovetail.cli.cancel", "stop jobs of a running engine"),
+    "drain": ("dovetail.cli.drain", "let a running engine finish its jobs and take no new ones"),
+    "down": ("dovetail.cli.down", "end a running engine"),
     "list": ("dovetail.cli.list", "list the schedulers and their parameters"),
     "bench": ("dovetail.cli.bench", "measure the simulator's speed on this machine"),
 }

@@ -125,10 +125,12 @@ def add_family(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("family", metavar="FAMILY", help="kind of work: dag")
 
 
-def add_setting(parser: argparse.ArgumentParser) -> None:
-    """The options about what is simulated."""
+def add_setting(parser: argparse.ArgumentParser, *, positional: bool = False) -> None:
+    """The options about what is simulated; `positional`: the workload must be given, without its option's name."""
     work = parser.add_argument_group("workload")
-    work.add_argument("--workload", metavar="NAME|DIR", help="bundled name, with parameters, or directory (tpch-like)")
+    named = ("workload",) if positional else ("--workload",)
+    default = "" if positional else " (tpch-like)"
+    work.add_argument(*named, metavar="NAME|DIR", help=f"bundled name, with parameters, or directory{default}")
     work.add_argument("--jobs", type=int, metavar="N", help="jobs in a sequence (20)")
     work.add_argument("--arrivals", metavar="KIND", help="batch, poisson, or trace: as recorded (batch)")
     work.add_argument("--interval", type=float, metavar="S", help="poisson: mean seconds between jobs")

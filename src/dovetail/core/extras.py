@@ -17,6 +17,7 @@ EXTRA_OF = {
     "gymnasium": "envs",
     "stable_baselines3": "sb3",
     "sb3_contrib": "sb3",
+    "duckdb": "examples",
 }
 
 

@@ -1,6 +1,8 @@
 """Real work in real time, decided by the same schedulers as the simulator's.
 
-from dovetail.execution import Engine, Job, connect
+    from dovetail.execution import Engine, Job, connect
+
+Each name is imported when it is first used.
 """
 
 from __future__ import annotations

@@ -1,0 +1,19 @@
+"""`dovetail cancel`: stop jobs of a running engine."""
+
+from __future__ import annotations
+
+import argparse
+
+from dovetail.cli.engine_options import add_address, open_client
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("jobs", nargs="+", type=int, metavar="JOB", help="number of a job")
+    add_address(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    with open_client(args) as client:
+        for job in args.jobs:
+            client.cancel(job)
+    return 0
