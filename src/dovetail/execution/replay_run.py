@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dovetail.core.dag import DurationProfiles
 from dovetail.core.errors import DovetailError
 from dovetail.execution.controller import Controller, ControllerOptions
 from dovetail.execution.controller.messages import Run
@@ -42,10 +41,11 @@ def run_replay(
     scheduler: str,
     *,
     nodes: int = 1,
-    profiles: DurationProfiles | None = None,
     progress: Callable[[Server], None] = lambda server: None,
 ) -> Replayed:
     """Play all jobs; `progress` is called now and then."""
+    from dovetail.sim.dag.world import cluster_info  # brings the compiler along
+
     executors = replay.options.executors
     with tempfile.TemporaryDirectory(prefix="dovetail-") as directory:
         place = prepare(Path(directory))
@@ -59,7 +59,8 @@ def run_replay(
                 grace_s=1.0 / replay.time_scale,
             )
             made = SCHEDULERS.create(scheduler)
-            controller = Controller(settings, scheduler, made, lambda: SCHEDULERS.create(settings.fallback), profiles)
+            info = cluster_info(replay.workload.catalogue, replay.options)
+            controller = Controller(settings, scheduler, made, lambda: SCHEDULERS.create(settings.fallback), info)
             journal = Journal.open(place / "journal.sqlite")
             server = Server(
                 place, controller, workers, journal, time_scale=replay.time_scale, arguments=_Durations(replay)

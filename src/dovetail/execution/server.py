@@ -135,9 +135,9 @@ class Server:
             self.workers.on_time(now_s)
         if self.hub is not None and self.hub.next_timer_s() <= now_s:
             self.hub.on_time(now_s)
+        self.workers.flush()
         if now_s >= self._commit_at_s or now_s >= self._retry_at_s or self._unsaved_ends:
             self.save()
-        self.workers.flush()
         if self.sockets is not None:
             self.sockets.flush()
 

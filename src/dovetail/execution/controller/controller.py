@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.dag import DagInfo, DagView, DurationProfiles, ExecutorClass
+from dovetail.core.dag import DagInfo, DagView, ExecutorClass
 from dovetail.core.errors import ConfigError
 from dovetail.execution.controller.copies import CopyOptions, overdue
 from dovetail.execution.controller.estimates import Estimates
@@ -75,9 +75,10 @@ class Controller:
         name: str,
         scheduler: AnyScheduler,
         fallback: Callable[[], AnyScheduler],
-        profiles: DurationProfiles | None = None,
+        info: DagInfo | None = None,
     ) -> None:
-        """`fallback` makes the scheduler that takes over from one that fails."""
+        """`fallback` makes the scheduler that takes over from one that fails; `info`: if more is known than that there
+        are executors."""
         self.options = options
         self.scheduler_name = name
         self.decisions = 0
@@ -85,7 +86,7 @@ class Controller:
         self._scheduler = scheduler
         self._fallback = fallback
         executors = sum(kind.count for kind in options.classes)
-        self._info = DagInfo(executors, options.classes, options.moving_delay_s, profiles=profiles)
+        self._info = info or DagInfo(executors, options.classes, options.moving_delay_s)
         self._manager = ResourceManager(options.classes, options.moving_delay_s, self._ask)
         self._executors: dict[int, Executor] = {}
         self._estimates = Estimates()

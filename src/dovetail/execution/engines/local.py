@@ -257,6 +257,7 @@ class LocalWorkers:
             self._selector.modify(peer.sock, selectors.EVENT_READ, partial(self._ready, peer))
         if mask & selectors.EVENT_READ:
             self._hear(peer)
+            self.flush()  # at once: an executor waits for it
 
     def _hear(self, peer: _Peer) -> None:
         try:
