@@ -112,8 +112,12 @@ class Engine(EngineClient):
 
     def restart(self) -> None:
         """Start the server again after its death; it goes on where it was."""
-        if self._process is None or self._process.poll() is None:
-            raise ConfigError("the engine is not dead: there is nothing to restart")
+        if self._process is None:
+            raise ConfigError("the engine was not started: there is nothing to restart")
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            raise ConfigError("the engine is alive: there is nothing to restart") from None
         self._launch()
 
     @property

@@ -26,6 +26,7 @@ from dovetail.execution import process_tree
 from dovetail.execution.addresses import TOKEN_FILE, TcpAddress, control_socket, make_token
 from dovetail.execution.control_hub import ControlHub
 from dovetail.execution.controller import Controller, ControllerOptions
+from dovetail.execution.controller.tape import TapeWriter
 from dovetail.execution.engines.local import LocalOptions, LocalWorkers
 from dovetail.execution.journal import Journal
 from dovetail.execution.server import Server
@@ -43,6 +44,7 @@ class ServerOptions:
     moving_delay_s: float = 0.0
     batch_s: float = 0.005
     listen: str = ""  # HOST:PORT; empty: only the Unix socket
+    tape: str = ""  # file for the log of events, from which the controller's every step can be replayed; empty: none
 
 
 def make_controller(options: ServerOptions, workers: LocalWorkers) -> Controller:
@@ -60,7 +62,9 @@ def serve(directory: Path, options: ServerOptions, ready: Callable[[Server, str]
     with locked(directory), stop_signals() as wake:
         workers = LocalWorkers(directory, options.local)
         controller = make_controller(options, workers)
-        server = Server(directory, controller, workers, Journal.open(directory / "journal.sqlite"))
+        journal = Journal.open(directory / "journal.sqlite")
+        tape = TapeWriter(Path(options.tape)) if options.tape else None
+        server = Server(directory, controller, workers, journal, tape=tape)
         server.selector.register(wake, selectors.EVENT_READ, lambda mask, now_s: _stop(server, wake))
         hub = ControlHub(ServerService(server), make_token(directory / TOKEN_FILE) if options.listen else "")
         sockets = server.attend(hub)

@@ -35,6 +35,7 @@ from dovetail.execution.controller.messages import (
     TasksEnded,
     TimePassed,
 )
+from dovetail.execution.controller.tape import TapeWriter
 from dovetail.execution.job_table import JobRecord
 from dovetail.execution.journal import Journal, JournalError
 from dovetail.execution.outfile import FAILED, FINISHED
@@ -77,6 +78,7 @@ class Server:
         *,
         time_scale: float = 1.0,
         arguments: Arguments | None = None,
+        tape: TapeWriter | None = None,
     ) -> None:
         """With a `time_scale` of 0.01 the controller's seconds pass every 10 ms: replays run by it."""
         self.directory = directory
@@ -97,6 +99,7 @@ class Server:
         self._time_scale = time_scale
         self._origin_s = time.monotonic()
         self._arguments = arguments
+        self._tape = tape
         self._handled_s = self._origin_s
         self._held_runs: list[Run] = []  # until the journal can be written again
         self._unsaved_ends: list[JobEnded] = []
@@ -119,6 +122,8 @@ class Server:
         return self.sockets
 
     def start(self) -> None:
+        if self._tape is not None:
+            self._tape.open(self.controller.options, self.controller.scheduler_name)
         self._resume_jobs()
         self.workers.start(self.selector, self)
 
@@ -156,6 +161,8 @@ class Server:
             self.sockets.close()
         self.workers.close()
         self.journal.close()
+        if self._tape is not None:
+            self._tape.close()
         self.selector.close()
 
     def at(self, delay_s: float, action: Callable[[], None]) -> None:
@@ -224,6 +231,8 @@ class Server:
 
     def handle(self, event: Event) -> None:
         now_s = self._handled_s = max(self._handled_s, time.monotonic())
+        if self._tape is not None:
+            self._tape.add(self.scaled_s(now_s), event)
         for instruction in self.controller.handle(event, self.scaled_s(now_s)):
             if type(instruction) is Run:
                 self._run(instruction)

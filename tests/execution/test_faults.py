@@ -1,0 +1,205 @@
+"""Faults that really happen.  Each ends with every job accounted for and every task counted once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.execution import work
+
+from dovetail.execution import Engine, Job, JobCancelled, JobFailed, JobHandle
+from dovetail.execution.process_tree import children
+
+PATIENCE_S = 120.0
+
+
+def executors_of(engine: Engine) -> list[int]:
+    return [pid for node in children(engine.pid) for pid in children(node)]
+
+
+def wait_for(condition, what: str) -> None:  # type: ignore[no-untyped-def]
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s, f"waited too long for: {what}"
+        time.sleep(0.005)
+
+
+def noting_job(path: Path, tasks: int, lasts_s: float) -> tuple[Job, list[int]]:
+    job = Job("noting")
+    noted = job.stage(work.note, tasks=[(str(path), n, lasts_s) for n in range(tasks)], name="note")
+    job.stage(work.add_up, after=[noted], inputs=True, name="add up")
+    return job, [sum(range(tasks))]
+
+
+def finished(handle: JobHandle) -> int:
+    return handle.status().stages[0].finished
+
+
+def assert_complete(handle: JobHandle, path: Path, tasks: int, expected: list[int], at_most_again: int) -> None:
+    assert handle.results("add up", PATIENCE_S) == expected
+    status = handle.status()
+    assert [stage.finished for stage in status.stages] == [stage.tasks for stage in status.stages]
+    counts = Counter(work.runs(path))
+    assert set(counts) == set(range(tasks))
+    assert sum(counts.values()) - tasks <= at_most_again
+
+
+def test_an_executor_is_killed(directory: Path) -> None:
+    path = directory / "noted"
+    job, expected = noting_job(path, 300, 0.005)
+    with Engine(executors=3) as engine:
+        handle = engine.submit(job)
+        for step in (50, 120, 200):
+            wait_for(lambda step=step: finished(handle) >= step, "progress")
+            os.kill(executors_of(engine)[0], signal.SIGKILL)
+        # What was killed between its note and its record runs again: one task for each kill, at most.
+        assert_complete(handle, path, 300, expected, at_most_again=3)
+        wait_for(lambda: engine.status().executors == 3, "replacements")
+
+
+def test_a_node_is_killed_with_all_its_executors(directory: Path) -> None:
+    path = directory / "noted"
+    job, expected = noting_job(path, 300, 0.005)
+    with Engine(executors=4, nodes=2) as engine:
+        handle = engine.submit(job)
+        wait_for(lambda: finished(handle) >= 60, "progress")
+        node = children(engine.pid)[0]
+        below = children(node)
+        assert below
+        os.kill(node, signal.SIGKILL)
+        assert_complete(handle, path, 300, expected, at_most_again=len(below))
+        assert not any(os.path.exists(f"/proc/{pid}/cwd") and os.access(f"/proc/{pid}/cwd", os.R_OK) for pid in below)
+        wait_for(lambda: engine.status().executors == 4, "the node to come back")
+
+
+def test_the_controller_is_killed_at_any_moment_and_goes_on(directory: Path) -> None:
+    path = directory / "noted"
+    job, expected = noting_job(path, 400, 0.004)
+    kills = 4
+    with Engine(executors=3, directory=directory / "engine") as engine:
+        handle = engine.submit(job)
+        for kill in range(kills):
+            wait_for(lambda kill=kill: finished(handle) >= 80 * (kill + 1), "progress")
+            os.kill(engine.pid, signal.SIGKILL)
+            wait_for(lambda: not executors_alive(engine), "executors to die with the server")
+            engine.restart()
+        assert_complete(handle, path, 400, expected, at_most_again=3 * kills)
+
+
+def executors_alive(engine: Engine) -> bool:
+    """Whether a process of this engine's is left; its socket is on their command line."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"node_manager" in command and str(engine.directory).encode() in command:
+            return True
+    return False
+
+
+def test_jobs_and_results_outlast_the_engine(directory: Path) -> None:
+    with Engine(executors=1, directory=directory) as engine:
+        job = Job("squares")
+        stage = job.stage(work.square, tasks=range(20))
+        number = engine.run(job, PATIENCE_S).job
+    with Engine(executors=1, directory=directory) as engine:
+        again = engine.job(number)
+        assert again.results(stage.name) == [n * n for n in range(20)]
+        again.forget()
+        assert number not in [one.job for one in engine.status().jobs]
+    assert not (directory / "jobs" / str(number)).exists()
+
+
+def test_a_task_that_raises_fails_its_job_and_no_other() -> None:
+    with Engine(executors=2) as engine:
+        bad = Job("bad")
+        bad.stage(work.fail, tasks=[5], retries=2)
+        good = Job("good")
+        stage = good.stage(work.square, tasks=range(50))
+        bad_handle, good_handle = engine.submit(bad), engine.submit(good)
+        with pytest.raises(JobFailed, match="number 5 is no good") as caught:
+            bad_handle.wait(PATIENCE_S)
+        assert "in fail" in caught.value.traceback
+        assert isinstance(caught.value.__cause__, ValueError)
+        assert bad_handle.status().stages[0].failed == 3
+        assert good_handle.results(stage, PATIENCE_S) == [n * n for n in range(50)]
+
+
+def test_a_task_that_raises_once_is_run_again(directory: Path) -> None:
+    with Engine(executors=2) as engine:
+        job = Job("flaky")
+        stage = job.stage(work.fail_once, tasks=[(str(directory / "once"), n) for n in range(10)], retries=1)
+        handle = engine.submit(job)
+        assert handle.results(stage, PATIENCE_S) == list(range(10))
+        assert handle.status().stages[0].failed == 10
+
+
+def test_a_task_that_hangs_is_cut_off_and_run_again(directory: Path) -> None:
+    with Engine(executors=2) as engine:
+        job = Job("hanging")
+        tasks = [(str(directory / "deaf"), n) for n in range(3)]
+        stage = job.stage(work.hang_deaf, tasks=tasks, timeout_s=0.3, retries=1)
+        handle = engine.submit(job)
+        assert handle.results(stage, PATIENCE_S) == [0, 1, 2]
+        wait_for(lambda: engine.status().executors == 2, "replacements")
+
+
+def test_a_task_that_hangs_too_often_fails_its_job() -> None:
+    with Engine(executors=1) as engine:
+        job = Job("hanging")
+        job.stage(time.sleep, tasks=[600.0], timeout_s=0.2, retries=1)
+        with pytest.raises(JobFailed, match="TimeoutError.*0.2 s"):
+            engine.run(job, PATIENCE_S)
+
+
+def test_a_task_that_eats_memory_gets_a_clear_message() -> None:
+    with Engine(executors=1) as engine:
+        job = Job("hungry")
+        job.stage(work.eat, tasks=[300], memory="100MB", retries=0)
+        with pytest.raises(JobFailed, match="limit of 100 MB"):
+            engine.run(job, PATIENCE_S)
+        fine = Job("modest")
+        stage = fine.stage(work.eat, tasks=[10], memory="100MB", retries=0)
+        assert engine.run(fine, PATIENCE_S).results(stage) == [10 * 10**6]
+
+
+def test_a_task_that_kills_its_executor_fails_its_job_in_the_end(directory: Path) -> None:
+    with Engine(executors=2) as engine:
+        job = Job("poison")
+        job.stage(work.kill_executor, tasks=1)
+        with pytest.raises(JobFailed, match="executors were lost.*SIGKILL"):
+            engine.run(job, PATIENCE_S)
+        once = Job("poison once")
+        stage = once.stage(work.kill_executor_once, tasks=[(str(directory / "kill"), n) for n in range(4)])
+        assert engine.run(once, PATIENCE_S).results(stage) == [0, 1, 2, 3]
+
+
+def test_a_straggler_is_copied_and_counted_once(directory: Path) -> None:
+    with Engine(executors=4, nodes=2) as engine:
+        job = Job("straggling")
+        stage = job.stage(work.hang_once, tasks=[(str(directory / "slow"), n) for n in range(12)])
+        handle = engine.submit(job)
+        assert handle.results(stage, PATIENCE_S) == list(range(12))
+        status = handle.status()
+        assert status.stages[0].finished == 12
+        assert any(event["kind"] == "copy" for event in engine.client.events(0)["events"])
+        wait_for(lambda: engine.status().busy == 0, "the slow one to be stopped")
+
+
+def test_a_job_can_be_cancelled_while_it_runs(directory: Path) -> None:
+    with Engine(executors=2) as engine:
+        job = Job("endless")
+        job.stage(time.sleep, tasks=[600.0] * 4)
+        handle = engine.submit(job)
+        wait_for(lambda: engine.status().busy == 2, "work to begin")
+        handle.cancel()
+        with pytest.raises(JobCancelled):
+            handle.wait(PATIENCE_S)
+        after = Job("after")
+        stage = after.stage(work.square, tasks=range(10))
+        assert engine.run(after, PATIENCE_S).results(stage) == [n * n for n in range(10)]
