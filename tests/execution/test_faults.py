@@ -153,7 +153,7 @@ def test_a_task_that_hangs_too_often_fails_its_job() -> None:
     with Engine(executors=1) as engine:
         job = Job("hanging")
         job.stage(time.sleep, tasks=[600.0], timeout_s=0.2, retries=1)
-        with pytest.raises(JobFailed, match="TimeoutError.*0.2 s"):
+        with pytest.raises(JobFailed, match=r"TimeoutError.*0.2 s"):
             engine.run(job, PATIENCE_S)
 
 
@@ -172,7 +172,7 @@ def test_a_task_that_kills_its_executor_fails_its_job_in_the_end(directory: Path
     with Engine(executors=2) as engine:
         job = Job("poison")
         job.stage(work.kill_executor, tasks=1)
-        with pytest.raises(JobFailed, match="executors were lost.*SIGKILL"):
+        with pytest.raises(JobFailed, match=r"executors were lost.*SIGKILL"):
             engine.run(job, PATIENCE_S)
         once = Job("poison once")
         stage = once.stage(work.kill_executor_once, tasks=[(str(directory / "kill"), n) for n in range(4)])

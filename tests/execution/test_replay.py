@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from dovetail.execution.replay_player import play
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.execution.service import FakeService, serving
@@ -24,7 +25,6 @@ from dovetail.execution.overheads import Overheads
 from dovetail.execution.payload import Payload
 from dovetail.execution.replay import Replay
 from dovetail.execution.replay_durations import ReplayDurations
-from dovetail.execution.replay_player import play
 from dovetail.execution.replay_summary import ReplaySummary
 from dovetail.execution.spec import JobSpec
 from dovetail.execution.status import JobStatus, StageStatus

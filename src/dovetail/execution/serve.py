@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.config import build
+from dovetail.core.dag import ExecutorClass
 from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.execution import process_tree
 from dovetail.execution.addresses import TOKEN_FILE, TcpAddress, control_socket, make_token
@@ -47,12 +48,10 @@ class ServerOptions:
     tape: str = ""  # file for the log of events, from which the controller's every step can be replayed; empty: none
 
 
-def make_controller(options: ServerOptions, workers: LocalWorkers) -> Controller:
+def make_controller(options: ServerOptions, classes: tuple[ExecutorClass, ...]) -> Controller:
     scheduler = SCHEDULERS.create(options.scheduler)
     SCHEDULERS.create(options.fallback)  # a wrong name must not be found out in need
-    settings = ControllerOptions(
-        workers.classes(), options.moving_delay_s, batch_s=options.batch_s, fallback=options.fallback
-    )
+    settings = ControllerOptions(classes, options.moving_delay_s, options.batch_s, fallback=options.fallback)
     return Controller(settings, options.scheduler, scheduler, lambda: SCHEDULERS.create(options.fallback))
 
 
@@ -61,7 +60,7 @@ def serve(directory: Path, options: ServerOptions, ready: Callable[[Server, str]
     directory = prepare(directory)
     with locked(directory), stop_signals() as wake:
         workers = LocalWorkers(directory, options.local)
-        controller = make_controller(options, workers)
+        controller = make_controller(options, workers.classes())
         journal = Journal.open(directory / "journal.sqlite")
         tape = TapeWriter(Path(options.tape)) if options.tape else None
         server = Server(directory, controller, workers, journal, tape=tape)

@@ -201,7 +201,10 @@ class LocalWorkers:
     def close(self) -> None:
         self._closing = True
         for node in self._nodes:
-            self._tell(node, ("stop",))
+            if node.peer is not None:
+                self._tell(node, ("stop",))
+            elif node.process is not None:
+                node.process.kill()  # it has not said hello yet, and has no executors
         self.flush()
         deadline_s = time.monotonic() + FAREWELL_S
         for node in self._nodes:

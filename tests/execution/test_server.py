@@ -1,0 +1,163 @@
+"""The server from the inside: journal trouble, schedulers that fail or are swapped, the log of a run."""
+
+from __future__ import annotations
+
+import pickle
+import sqlite3
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.execution import work
+from tests.execution.in_process import finish, results, server_in, step_until, submit
+
+from dovetail.execution import Job
+from dovetail.execution.controller.controller import Controller
+from dovetail.execution.controller.messages import Run, SchedulerReplaced, TasksEnded
+from dovetail.execution.controller.tape import TapeError, TapeWriter, replay
+from dovetail.execution.errors import InvalidJob, RequestRefused
+from dovetail.execution.journal import Journal, JournalError
+from dovetail.execution.service import ServerService
+from dovetail.schedulers import SCHEDULERS
+
+
+def squares(tasks: int, name: str = "squares") -> Job:
+    job = Job(name)
+    job.stage(work.square, tasks=range(tasks))
+    return job
+
+
+def test_a_full_disk_stops_the_start_of_new_work_until_there_is_room(directory: Path) -> None:
+    path = directory / "journal.sqlite"
+    Journal.open(path).close()
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode=WAL")
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count={pages + 4}")  # SQLite's own error of a full disk
+    with server_in(directory, journal=Journal(path, connection)) as server:
+        job = submit(server, squares(20_000))
+        step_until(server, lambda: bool(server.journal_trouble), "the journal to be full")
+        assert "full" in server.journal_trouble
+        with pytest.raises(JournalError, match="no job is accepted now"):
+            submit(server, squares(1))
+        assert ServerService(server).status().trouble
+        for _ in range(50):
+            server.step()
+        assert not server.jobs[job].has_ended
+        connection.execute("PRAGMA max_page_count=1000000")
+        finish(server, job)
+        assert not server.journal_trouble
+        assert [pickle.loads(one) for one in results(server, job)] == [n * n for n in range(20_000)]
+        assert connection.execute("SELECT count(*) FROM completions").fetchone() == (20_000,)
+
+
+class Broken:
+    """Decides rightly for a while, then fails in its own way."""
+
+    def __init__(self, how: str, after: int) -> None:
+        self._how, self._after = how, after
+        self._good = SCHEDULERS.create("dag/fifo")
+
+    def reset(self, info: Any, rng: Any) -> None:
+        self._good.reset(info, rng)
+
+    def decide(self, view: Any) -> Any:
+        self._after -= 1
+        if self._after >= 0:
+            return self._good.decide(view)
+        if self._how == "raises":
+            raise ZeroDivisionError("too clever")
+        return [(10**6, 1, -1, 0)]
+
+
+@pytest.mark.parametrize("how", ["raises", "answers nonsense"])
+def test_a_scheduler_that_fails_is_replaced_and_the_jobs_go_on(directory: Path, how: str) -> None:
+    def spoil(controller: Controller) -> None:
+        controller.handle(SchedulerReplaced("broken", Broken(how, after=1)), 0.0)
+
+    with server_in(directory, change=spoil) as server:
+        jobs = [submit(server, squares(50, f"job {n}")) for n in range(4)]
+        finish(server, *jobs)
+        assert all(server.jobs[job].state == "succeeded" for job in jobs)
+        assert server.controller.scheduler_name == "dag/fair-spill"
+        assert any(kind == "scheduler" and "broken failed" in text for _, _, kind, text in server.notices)
+
+
+def test_a_thousand_swaps_under_load_lose_and_double_nothing(directory: Path) -> None:
+    """No run of a task is lost or doubled, and a swap takes less than 10 ms."""
+    names = ["dag/fifo", "dag/fair", "dag/hesrpt", "dag/srtf"]
+    noted = directory / "noted"
+    with server_in(directory, executors=3, batch_s=0.0) as server:
+        jobs, made, took_s = [], 0, []
+        for number in range(10):
+            job = Job(f"job {number}")
+            first = job.stage(work.note, tasks=[(str(noted), 1000 * number + n, 0.0) for n in range(200)], name="note")
+            job.stage(work.add_up, after=[first], inputs=True, name="add up")
+            jobs.append(submit(server, job))
+        while made < 1000:
+            assert server.controller.jobs, "the work was over before the swaps were"
+            name = names[made % len(names)]
+            scheduler = SCHEDULERS.create(name)
+            start_s = time.perf_counter()
+            server.handle(SchedulerReplaced(name, scheduler))
+            took_s.append(time.perf_counter() - start_s)
+            made += 1
+            server.step()
+        finish(server, *jobs)
+        assert Counter(work.runs(noted)) == Counter(1000 * number + n for number in range(10) for n in range(200))
+        sums = [pickle.loads(results(server, job, 1)[0]) for job in jobs]
+        assert sums == [sum(range(1000 * number, 1000 * number + 200)) for number in range(10)]
+        assert sorted(took_s)[990] < 0.010
+
+
+def test_the_log_of_a_run_replays_every_step(directory: Path) -> None:
+    told: list[tuple[Any, list[Any]]] = []
+
+    def listen(controller: Controller) -> None:
+        handle = controller.handle
+
+        def heard(event: Any, now_s: float) -> list[Any]:
+            out = handle(event, now_s)
+            told.append((event, list(out)))
+            return out
+
+        controller.handle = heard  # type: ignore[method-assign]
+
+    tape = directory / "tape.jsonl"
+    with server_in(directory, tape=TapeWriter(tape), change=listen, scheduler="dag/hesrpt") as server:
+        jobs = [submit(server, squares(300, "a")), submit(server, squares(40, "b"))]
+        finish(server, *jobs)
+    replayed = list(replay(tape, SCHEDULERS.create))
+    assert [out for _, _, out in replayed] == [out for _, out in told]
+    assert sum(isinstance(event, TasksEnded) for _, event, _ in replayed) >= 10
+    assert sum(isinstance(one, Run) for _, _, out in replayed for one in out) >= 10
+    with tape.open("a") as file:
+        file.write('[1.0, "Tasks')  # killed while it wrote
+    assert len(list(replay(tape, SCHEDULERS.create))) == len(told)
+    (directory / "other").write_text("[1, 2, 3]\n")
+    with pytest.raises(TapeError, match="no options"):
+        list(replay(directory / "other", SCHEDULERS.create))
+
+
+def test_refusals(directory: Path) -> None:
+    with server_in(directory) as server:
+        service = ServerService(server)
+        huge = Job("huge")
+        huge.stage(work.square, tasks=1, cpus=1000)
+        with pytest.raises(InvalidJob, match=r"1000 cpus.*no executor is that large"):
+            submit(server, huge)
+        one, two = squares(3), squares(4)
+        with pytest.raises(InvalidJob, match="its payload has stages of"):
+            service.submit(one.spec(), two.payload(), "")
+        with pytest.raises(InvalidJob, match="not a payload"):
+            service.submit(one.spec(), b"rubbish", "")
+        with pytest.raises(RequestRefused, match="there is no job 99"):
+            service.job(99)
+        service.drain(True)
+        with pytest.raises(RequestRefused, match="draining"):
+            service.submit(one.spec(), one.payload(), "")
+        service.drain(False)
+        assert service.submit(one.spec(), one.payload(), "key") == service.submit(one.spec(), one.payload(), "key")
+        assert len(server.jobs) == 1
