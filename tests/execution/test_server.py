@@ -93,7 +93,7 @@ def test_a_thousand_swaps_under_load_lose_and_double_nothing(directory: Path) ->
         jobs, made, took_s = [], 0, []
         for number in range(10):
             job = Job(f"job {number}")
-            first = job.stage(work.note, tasks=[(str(noted), 1000 * number + n, 0.0) for n in range(200)], name="note")
+            first = job.stage(work.note, tasks=[(str(noted), 1000 * number + n, 0.0) for n in range(500)], name="note")
             job.stage(work.add_up, after=[first], inputs=True, name="add up")
             jobs.append(submit(server, job))
         while made < 1000:
@@ -106,9 +106,9 @@ def test_a_thousand_swaps_under_load_lose_and_double_nothing(directory: Path) ->
             made += 1
             server.step()
         finish(server, *jobs)
-        assert Counter(work.runs(noted)) == Counter(1000 * number + n for number in range(10) for n in range(200))
+        assert Counter(work.runs(noted)) == Counter(1000 * number + n for number in range(10) for n in range(500))
         sums = [pickle.loads(results(server, job, 1)[0]) for job in jobs]
-        assert sums == [sum(range(1000 * number, 1000 * number + 200)) for number in range(10)]
+        assert sums == [sum(range(1000 * number, 1000 * number + 500)) for number in range(10)]
         assert sorted(took_s)[990] < 0.010
 
 
