@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from dovetail.evaluation.contenders import Contender
     from dovetail.execution.replay import Replay
 
-ENGINES = ("local",)
+ENGINES = ("local", "ray")
 DEFAULT_EXECUTORS = 10  # fewer than a simulation's 50, for here each is a process
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_setting(parser, positional=True)
     parser.add_argument("--scheduler", required=True, metavar="NAME", help="such as dag/weighted-fair:alpha=-1")
-    parser.add_argument("--engine", default="local", metavar="NAME", help="where tasks run: local (local)")
+    parser.add_argument("--engine", default="local", metavar="NAME", help="local or ray (local)")
     parser.add_argument("--nodes", type=int, default=1, metavar="N", help="node managers that share the executors (1)")
     parser.add_argument(
         "--time-scale", type=float, default=0.01, metavar="X", help="real seconds for a second of the workload (0.01)"
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         kind=args.kind,
     )
     simulated_s = _simulate(replay, contender, asked.seed)
-    found = _replay(replay, contender, args.nodes, simulated_s)
+    found = _replay(replay, contender, asked.seed, args, simulated_s)
     facts = {"schema": 1, "workload": opened.facts(), "scheduler": contender.spec, "seed": asked.seed}
     print(json.dumps({**facts, "engine": args.engine, **found}, indent=2) if args.json else _as_text(found))
     return EXIT_FAILED if found["jobs_failed"] else 0
@@ -75,17 +75,25 @@ def _simulate(replay: Replay, contender: Contender, seed: int) -> Floats:
     return run(world, contender.create(), seeds.child("scheduler", contender.name).generator()).completion_s
 
 
-def _replay(replay: Replay, contender: Contender, nodes: int, simulated_s: Floats) -> dict[str, Any]:
-    from dovetail.execution.replay_run import run_replay
+def _replay(
+    replay: Replay, contender: Contender, seed: int, args: argparse.Namespace, simulated_s: Floats
+) -> dict[str, Any]:
+    from dovetail.execution.engine import Engine
+    from dovetail.execution.replay_player import play
     from dovetail.execution.replay_summary import ReplaySummary
-    from dovetail.sim.dag.prepare import profiles_of
 
-    note(f"replaying {replay.workload.num_jobs} jobs at {replay.time_scale:g} of their time ...")
-    profiles = profiles_of(replay.workload.catalogue, replay.options)
-    played = run_replay(replay, contender.spec, nodes=nodes, profiles=profiles)
-    for text in played.notices:
-        note(text)
-    return ReplaySummary(played.jobs, replay.time_scale, simulated_s, played.overheads).to_json()
+    with Engine(
+        engine=args.engine,
+        executors=replay.options.executors,
+        nodes=args.nodes,
+        scheduler=contender.spec,
+        seed=seed,
+        replay=replay,
+    ) as engine:
+        note(f"replaying {replay.workload.num_jobs} jobs at {replay.time_scale:g} of their time ...")
+        jobs = play(replay, engine.client)
+        overheads = engine.client.status().overheads
+    return ReplaySummary(jobs, replay.time_scale, simulated_s, overheads).to_json()
 
 
 def _as_text(found: dict[str, Any]) -> str:
