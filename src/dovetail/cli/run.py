@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         kind=args.kind,
     )
     simulated_s = _simulate(replay, contender, asked.seed)
-    found = _replay(replay, contender, asked.seed, args, simulated_s)
+    found = _replay(replay, contender, args, simulated_s)
     facts = {"schema": 1, "workload": opened.facts(), "scheduler": contender.spec, "seed": asked.seed}
     print(json.dumps({**facts, "engine": args.engine, **found}, indent=2) if args.json else _as_text(found))
     return EXIT_FAILED if found["jobs_failed"] else 0
@@ -75,25 +75,13 @@ def _simulate(replay: Replay, contender: Contender, seed: int) -> Floats:
     return run(world, contender.create(), seeds.child("scheduler", contender.name).generator()).completion_s
 
 
-def _replay(
-    replay: Replay, contender: Contender, seed: int, args: argparse.Namespace, simulated_s: Floats
-) -> dict[str, Any]:
-    from dovetail.execution.engine import Engine
-    from dovetail.execution.replay_player import play
+def _replay(replay: Replay, contender: Contender, args: argparse.Namespace, simulated_s: Floats) -> dict[str, Any]:
+    from dovetail.execution.replay_run import run_replay
     from dovetail.execution.replay_summary import ReplaySummary
 
-    with Engine(
-        engine=args.engine,
-        executors=replay.options.executors,
-        nodes=args.nodes,
-        scheduler=contender.spec,
-        seed=seed,
-        replay=replay,
-    ) as engine:
-        note(f"replaying {replay.workload.num_jobs} jobs at {replay.time_scale:g} of their time ...")
-        jobs = play(replay, engine.client)
-        overheads = engine.client.status().overheads
-    return ReplaySummary(jobs, replay.time_scale, simulated_s, overheads).to_json()
+    note(f"replaying {replay.workload.num_jobs} jobs at {replay.time_scale:g} of their time ...")
+    found = run_replay(replay, contender.spec, nodes=args.nodes)
+    return ReplaySummary(found.jobs, replay.time_scale, simulated_s, found.overheads).to_json()
 
 
 def _as_text(found: dict[str, Any]) -> str:

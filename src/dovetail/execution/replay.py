@@ -57,7 +57,8 @@ class Replay:
         return [arrival_s * self.time_scale for arrival_s in self.workload.arrival_s.tolist()]
 
     def spec(self, job: int) -> JobSpec:
-        """Times in it are real ones.  Executors are of one size, so no stage asks for more than one core."""
+        """Times in it are the workload's, and so is the controller's clock.  Executors are of one size, so no stage
+        asks for more than one core."""
         catalogue, dag = self.workload.catalogue, int(self.workload.job_dag[job])
         first, end = catalogue.stage_ptr[dag : dag + 2].tolist()
         edges = slice(*catalogue.edge_ptr[dag : dag + 2].tolist())
@@ -71,12 +72,12 @@ class Replay:
                 catalogue.stage_name[row],
                 int(catalogue.num_tasks[row]),
                 tuple(after[row - first]),
-                expected_s=float(catalogue.stage_mean_s[row]) * self.time_scale,
+                expected_s=float(catalogue.stage_mean_s[row]),
             )
             for row in range(first, end)
         )
         left_s = float(self.workload.deadline_s[job] - self.workload.arrival_s[job])
-        deadline_s = max(left_s, 1e-9) * self.time_scale if math.isfinite(left_s) else None
+        deadline_s = max(left_s, 1e-9) if math.isfinite(left_s) else None
         return JobSpec(self.workload.job_name[job], stages, float(self.workload.weight[job]), deadline_s)
 
     def payload(self, job: int) -> bytes:
