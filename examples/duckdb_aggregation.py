@@ -25,7 +25,7 @@ def make_part(part: tuple[int, int, str]) -> str:
     """A table of sales, the same every time."""
     number, rows, path = part
     duckdb.sql(f"""
-        COPY (SELECT ['north', 'east', 'south', 'west'][1 + hash(i) % 4] AS region,
+        COPY (SELECT ['north', 'east', 'south', 'west'][(1 + hash(i) % 4)::INT] AS region,
                      'product ' || hash(i + 1) % 5 AS product,
                      (hash(i + 2) % 10000) / 100 AS amount
               FROM range({number * rows}, {(number + 1) * rows}) AS t(i))
@@ -43,8 +43,8 @@ def combine(_: int, inputs: dict[str, Any]) -> Sums:
         database.sql("CREATE TABLE sums (region TEXT, product TEXT, amount DOUBLE, sales BIGINT)")
         for part in inputs["aggregate"]:
             database.executemany("INSERT INTO sums VALUES (?, ?, ?, ?)", part)
-        query = "SELECT region, product, sum(amount) AS total, sum(sales)::BIGINT FROM sums GROUP BY ALL ORDER BY total DESC"
-        return database.sql(query).fetchall()
+        query = "SELECT region, product, sum(amount) AS total, sum(sales)::BIGINT FROM sums GROUP BY ALL"
+        return database.sql(f"{query} ORDER BY total DESC").fetchall()
 
 
 def main(parts: str = "8", rows: str = "500000") -> None:

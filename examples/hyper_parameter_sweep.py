@@ -1,4 +1,4 @@
-"""Ridge regression over a grid of penalties and polynomial degrees: cross-validated in parallel, then the best refitted.
+"""Ridge regression over a grid of penalties and polynomial degrees: cross-validated, then the best refitted.
 
     python examples/hyper_parameter_sweep.py
     python examples/hyper_parameter_sweep.py 40 12      # penalties, degrees

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import pickle
-import shutil
-import tempfile
-import threading
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,12 +11,10 @@ import pytest
 from dovetail.execution.replay_player import play
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.execution.service import FakeService, serving
 from tests.testing.test_dag_reference_invariants import workloads
 
 from dovetail.core.errors import ConfigError, UnknownName
 from dovetail.core.seeds import SeedTree
-from dovetail.execution.client import Client
 from dovetail.execution.overheads import Overheads
 from dovetail.execution.payload import Payload
 from dovetail.execution.replay import Replay
@@ -102,7 +96,7 @@ def test_jobs_have_the_stages_of_the_workload():
         pairs = set(zip(catalogue.edge_parent[edges].tolist(), catalogue.edge_child[edges].tolist(), strict=True))
         assert {(parent, at) for at, stage in enumerate(spec.stages) for parent in stage.after} == pairs
         row = int(catalogue.stage_ptr[dag])
-        assert spec.stages[0].expected_s == pytest.approx(catalogue.stage_mean_s[row] * 0.01)
+        assert spec.stages[0].expected_s == catalogue.stage_mean_s[row]
         payload = Payload.from_bytes(replay.payload(job))
         assert [payload.tasks(at) for at in range(payload.stages)] == [stage.tasks for stage in spec.stages]
         assert pickle.loads(payload.function(0)).kind == "busy"
@@ -112,7 +106,7 @@ def test_deadlines_count_from_arrival():
     replay = small_replay()
     workload = replay.workload
     object.__setattr__(workload, "deadline_s", np.array([workload.arrival_s[0] + 50.0, np.inf, 0.0]))
-    assert replay.spec(0).deadline_s == pytest.approx(0.5)
+    assert replay.spec(0).deadline_s == pytest.approx(50.0)
     assert replay.spec(1).deadline_s is None
     assert replay.spec(2).deadline_s > 0  # missed before it could begin
 
@@ -167,24 +161,3 @@ def test_the_summary_compares_completed_jobs_on_both_sides():
     assert found["overheads"] == {"decide": {"count": 1, "p50_us": 100.0, "p95_us": 100.0}}
     nothing = ReplaySummary([ended(0, "failed", 1.0, 0)], 0.01, np.array([1.0])).to_json()
     assert nothing["avg_jct_s"] is nothing["ratio"] is None
-
-
-def test_playing_submits_in_order_and_waits():
-    replay = small_replay(time_scale=0.001)
-    service = FakeService()
-    service.submit(replay.spec(0), b"", "somebody before us")
-    directory = tempfile.mkdtemp(prefix="dv")
-    try:
-        path = Path(directory) / "control.sock"
-        with serving(service, path) as server, Client(path) as client:
-            timers = [threading.Timer(0.3, server.end, (job,)) for job in (1, 2, 3)]
-            for timer in timers:
-                timer.start()
-            seen: list[int] = []
-            jobs = play(replay, client, lambda status: seen.append(status.job))
-            for timer in timers:
-                timer.join()
-        assert [job.job for job in jobs] == seen == [1, 2, 3]
-        assert [service.specs[job].name for job in seen] == list(replay.workload.job_name)
-    finally:
-        shutil.rmtree(directory)

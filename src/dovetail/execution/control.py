@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from dovetail.execution.errors import ProtocolError
 
 MAX_HEADER_BYTES = 16 * 2**20  # a job of 10,000 stages takes about 2
-MAX_BODY_BYTES = 2 * 2**30 + 2**20  # the largest payload of a job, and its table of contents
+MAX_BODY_BYTES = 2 * 2**30 + 2**28  # the largest arguments and functions of a job, and the tables of where they lie
 MAX_HELLO_BYTES = 4096  # of a header from somebody who has not shown the token yet
 _LENGTHS = struct.Struct("<IQ")
 

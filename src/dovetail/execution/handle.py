@@ -75,7 +75,7 @@ class JobHandle:
         failure = self._recorded_failure(found.stage, task)
         if failure is None:  # the executor died, so there is nothing but what the engine knows
             raise JobFailed(self.job, status.name, stage, task, found.message)
-        raise JobFailed(self.job, status.name, stage, task, found.message, failure.traceback) from failure.exception()
+        raise JobFailed(self.job, status.name, stage, task, failure.line, failure.traceback) from failure.exception()
 
     def _recorded_failure(self, stage: int, task: int) -> Failure | None:
         # What it adds to the engine's message is not worth another error in its place.
