@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from dovetail.execution.replay_player import play
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.testing.test_dag_reference_invariants import workloads

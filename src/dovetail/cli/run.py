@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         kind=args.kind,
     )
     simulated_s = _simulate(replay, contender, asked.seed)
-    found = _replay(replay, contender, args, simulated_s)
+    found = _replay(replay, contender, asked.seed, args, simulated_s)
     facts = {"schema": 1, "workload": opened.facts(), "scheduler": contender.spec, "seed": asked.seed}
     print(json.dumps({**facts, "engine": args.engine, **found}, indent=2) if args.json else _as_text(found))
     return EXIT_FAILED if found["jobs_failed"] else 0
@@ -75,12 +75,16 @@ def _simulate(replay: Replay, contender: Contender, seed: int) -> Floats:
     return run(world, contender.create(), seeds.child("scheduler", contender.name).generator()).completion_s
 
 
-def _replay(replay: Replay, contender: Contender, args: argparse.Namespace, simulated_s: Floats) -> dict[str, Any]:
+def _replay(
+    replay: Replay, contender: Contender, seed: int, args: argparse.Namespace, simulated_s: Floats
+) -> dict[str, Any]:
+    from dovetail.core.seeds import SeedTree
     from dovetail.execution.replay_run import run_replay
     from dovetail.execution.replay_summary import ReplaySummary
 
     note(f"replaying {replay.workload.num_jobs} jobs at {replay.time_scale:g} of their time ...")
-    found = run_replay(replay, contender.spec, nodes=args.nodes)
+    rng = SeedTree(seed).child("scheduler", contender.name).generator()  # the simulation's
+    found = run_replay(replay, contender.spec, rng=rng, nodes=args.nodes)
     return ReplaySummary(found.jobs, replay.time_scale, simulated_s, found.overheads).to_json()
 
 
@@ -89,7 +93,10 @@ def _as_text(found: dict[str, Any]) -> str:
     if found["jobs_failed"]:
         lines.append(f"{found['jobs_failed']} jobs failed")
     if found["avg_jct_s"] is not None:
-        lines.append(f"average JCT  {found['avg_jct_s']:.2f} s, simulated {found['simulated_avg_jct_s']:.2f} s")
+        more = 100.0 * (found["ratio"] - 1.0)
+        lines.append(
+            f"average JCT {found['avg_jct_s']:.2f} s, simulated {found['simulated_avg_jct_s']:.2f} s ({more:+.1f} %)"
+        )
     for name, one in found["overheads"].items():
         lines.append(f"{name}: p50 {one['p50_us']:.0f} us, p95 {one['p95_us']:.0f} us ({one['count']} times)")
     return "\n".join(lines)

@@ -48,6 +48,8 @@ def _look(client: Client, args: argparse.Namespace) -> tuple[str, bool]:
 def engine_text(engine: EngineStatus, now_s: float) -> str:
     draining = ", draining" if engine.draining else ""
     lines = [f"{engine.scheduler}: {engine.busy} of {engine.executors} executors busy, {engine.nodes} nodes{draining}"]
+    if engine.trouble:
+        lines.append(f"nothing new is started: {engine.trouble}")
     shown = engine.jobs[-_LATEST:]
     if len(shown) < len(engine.jobs):
         lines.append(f"({len(engine.jobs) - len(shown)} earlier jobs are not shown)")

@@ -9,7 +9,10 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from dovetail.core.errors import DovetailError
 from dovetail.execution.controller import Controller, ControllerOptions
@@ -40,6 +43,7 @@ def run_replay(
     replay: Replay,
     scheduler: str,
     *,
+    rng: np.random.Generator | None = None,
     nodes: int = 1,
     progress: Callable[[Server], None] = lambda server: None,
 ) -> Replayed:
@@ -60,7 +64,8 @@ def run_replay(
             )
             made = SCHEDULERS.create(scheduler)
             info = cluster_info(replay.workload.catalogue, replay.options)
-            controller = Controller(settings, scheduler, made, lambda: SCHEDULERS.create(settings.fallback), info)
+            fallback = partial(SCHEDULERS.create, settings.fallback)
+            controller = Controller(settings, scheduler, made, fallback, info, rng)
             journal = Journal.open(place / "journal.sqlite")
             server = Server(
                 place, controller, workers, journal, time_scale=replay.time_scale, arguments=_Durations(replay)

@@ -76,9 +76,10 @@ class Controller:
         scheduler: AnyScheduler,
         fallback: Callable[[], AnyScheduler],
         info: DagInfo | None = None,
+        rng: np.random.Generator | None = None,
     ) -> None:
         """`fallback` makes the scheduler that takes over from one that fails; `info`: if more is known than that there
-        are executors."""
+        are executors; `rng`: of the first scheduler, if it is not to be drawn from the options' seed."""
         self.options = options
         self.scheduler_name = name
         self.decisions = 0
@@ -104,7 +105,7 @@ class Controller:
             SchedulerReplaced: self._scheduler_replaced,
         }
         self._manager.batch_s = options.batch_s
-        self._reset_scheduler()
+        self._scheduler.reset(self._info, rng or self._fresh_rng())
 
     # --- the two verbs ---
 
@@ -253,7 +254,7 @@ class Controller:
             where = f"job {stage.job.number}, stage {stage.spec.name!r}, task {end.task}"
             if failures > stage.spec.retries:
                 tries = f"failed {failures} times, the last time with" if failures > 1 else "failed with"
-                text = f"stage {stage.spec.name!r}, task {end.task} {tries} {end.error}"
+                text = f"{tries} {end.error}"
                 self._end(stage.job, "failed", text, stage.id, end.task)
                 return
             self._out.append(Notice("retry", f"{where}: {end.error}; try {failures + 1} of {stage.spec.retries + 1}"))
@@ -304,7 +305,7 @@ class Controller:
         crashes = stage.crashes[task] = stage.crashes.get(task, 0) + 1
         where = f"stage {stage.spec.name!r}, task {task}"
         if crashes >= self.options.crashes:
-            text = f"{where}: {crashes} executors were lost while they ran it, the last one because {why}"
+            text = f"{crashes} executors were lost while they ran it, the last one because {why}"
             self._end(stage.job, "failed", text, stage.id, task)
         else:
             self._out.append(Notice("lost", f"job {stage.job.number}, {where}: executor lost because {why}; run again"))
@@ -423,13 +424,13 @@ class Controller:
         name = self.options.fallback
         self._out.append(Notice("scheduler", f"{self.scheduler_name} failed with {why}; {name} takes over"))
         self.scheduler_name, self._scheduler = name, self._fallback()
-        self._reset_scheduler()
+        self._scheduler.reset(self._info, self._fresh_rng())
 
     def _scheduler_replaced(self, event: SchedulerReplaced) -> None:
-        before, self.scheduler_name = self.scheduler_name, event.name
-        self._scheduler = event.scheduler
-        self._reset_scheduler()
+        before = self.scheduler_name
+        event.scheduler.reset(self._info, self._fresh_rng())
+        self._scheduler, self.scheduler_name = event.scheduler, event.name
         self._out.append(Notice("scheduler", f"{event.name} takes over from {before}"))
 
-    def _reset_scheduler(self) -> None:
-        self._scheduler.reset(self._info, np.random.default_rng(self.options.seed))
+    def _fresh_rng(self) -> np.random.Generator:
+        return np.random.default_rng(self.options.seed)
