@@ -16,7 +16,7 @@ LEARN_STAMP := $(VENV)/.installed-learn
 PINS := constraints.txt pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-nojit check bench clean distclean
+.PHONY: help setup run test test-nojit check bench soak clean distclean
 
 help: ## show this list
 	@echo "Dovetail: schedulers that fit a workload. Targets:"
@@ -48,11 +48,19 @@ check: $(LEARN_STAMP) ## lint, format, types, import directions
 	@echo "==> import-linter"
 	@$(BIN)/lint-imports --no-logo
 
-bench: $(RUN_STAMP) ## measure the simulator's speed, and how it grows with size
+bench: $(RUN_STAMP) ## measure the simulator's speed, how it grows with size, and the engine's
 	@echo "==> running: benchmarks/dag_speed.py (about two minutes, half of it compiling)"
 	@$(BIN)/python benchmarks/dag_speed.py
 	@echo "==> running: benchmarks/dag_scale.py --quick (all sizes: $(BIN)/python benchmarks/dag_scale.py)"
 	@$(BIN)/python benchmarks/dag_scale.py --quick
+	@echo "==> running: benchmarks/execution_speed.py (the engine against process pools)"
+	@$(BIN)/python benchmarks/execution_speed.py
+
+soak: $(RUN_STAMP) ## 200,000 tasks on a real engine while executors, then the server too, are killed
+	@echo "==> running: benchmarks/execution_soak.py (executors die)"
+	@$(BIN)/python benchmarks/execution_soak.py
+	@echo "==> running: benchmarks/execution_soak.py --every 0.3 --server-every 3 (so does the server)"
+	@$(BIN)/python benchmarks/execution_soak.py --every 0.3 --server-every 3
 
 clean: ## remove caches and build products, keep .venv
 	@echo "==> removing caches and build products"
