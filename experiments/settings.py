@@ -1,6 +1,6 @@
 """The learned scheduler in every setting that it has a network for, against the best heuristic there.
 
-    .venv/bin/python experiments/settings.py --write [--tpch DIR]
+    .venv/bin/python experiments/settings.py --write [--tpch DIR] [--alibaba DIR]
     .venv/bin/python experiments/settings.py --only batch makespan
 
 All heuristics take part, and the tuned ones (alpha and speed-up were found by `dovetail tune` on training seeds).
@@ -8,8 +8,8 @@ All heuristics take part, and the tuned ones (alpha and speed-up were found by `
 no job is faster than alone on the cluster, and the k-th to finish does so no earlier than all executors would be done
 with the k smallest, each task as short as it is on average at its best, moving free and nothing idle.
 
-DIR is the workload that `dovetail workload import tpch` made; without it its rows are left out.  Comparisons are kept
-in OUT and gone on with.
+DIR is the workload that `dovetail workload import tpch`, or `import alibaba2018 --one-core`, made; without it its rows
+are left out.  Comparisons are kept in OUT and gone on with.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Setting:
     seeds: int = 100
     metric: str = "avg_jct_s"
     oracle: bool = False
-    trace: bool = False  # on the TPC-H traces
+    trace: str = ""  # which one, if it is not generated
 
 
 SETTINGS = {
     "batch": Setting("20 jobs at once", "batch", BATCH, oracle=True),
-    "batch-tpch": Setting("20 jobs at once", "batch", BATCH, oracle=True, trace=True),
+    "batch-tpch": Setting("20 jobs at once", "batch", BATCH, oracle=True, trace="tpch"),
     "continuous": Setting(
         "load 0.85, 60 jobs", "continuous", ("--jobs", "60", *POISSON, "--load", "0.85"), TUNED_POISSON
     ),
@@ -61,7 +61,7 @@ SETTINGS = {
         "tpch",
         ("--jobs", "200", *POISSON, "--load", "0.85"),
         TUNED_POISSON,
-        trace=True,
+        trace="tpch",
     ),
     "interval": Setting(
         "a job every 25 s, 1,000 jobs",
@@ -79,22 +79,31 @@ SETTINGS = {
         ("--workload", "tpch-like:memory=true", "--jobs", "20", *FOUR_SIZES),
         oracle=True,
     ),
+    "classes-alibaba": Setting(
+        "20 jobs at once, four executor classes",
+        "alibaba",
+        ("--jobs", "20", *FOUR_SIZES),
+        oracle=True,
+        trace="alibaba",
+    ),
 }
+WORKLOADS = {"": "`tpch-like`", "tpch": "TPC-H traces", "alibaba": "Alibaba 2018"}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=list(SETTINGS), default=list(SETTINGS), metavar="NAME")
     parser.add_argument("--tpch", type=Path, metavar="DIR")
+    parser.add_argument("--alibaba", type=Path, metavar="DIR")
     parser.add_argument("--out", type=Path, default=Path("runs/settings"))
     parser.add_argument("--write", action="store_true", help="record the table in experiments/results/")
     args = parser.parse_args()
     lines = []
     for name in args.only:
         setting = SETTINGS[name]
-        folder = args.tpch if setting.trace else None
+        folder = getattr(args, setting.trace) if setting.trace else None
         if setting.trace and folder is None:
-            print(f"{name}: left out, for want of --tpch DIR", file=sys.stderr)
+            print(f"{name}: left out, for want of --{setting.trace} DIR", file=sys.stderr)
             continue
         lines.append(line_of(setting, folder, args.out / name))
     head = ["workload", "setting", "sequences", "`dag/decima`, s", "best heuristic, s", "difference", "to `dag/fair`"]
@@ -130,7 +139,7 @@ def line_of(setting: Setting, folder: Path | None, out: Path) -> list[str]:
             f"{known[ORACLE]['vs_best_heuristic_pct']:+.1f} % ({known['dag/decima']['vs_best_heuristic_pct']:+.1f})"
         )
     return [
-        "TPC-H traces" if setting.trace else "`tpch-like`",
+        WORKLOADS[setting.trace],
         setting.title,
         str(setting.seeds),
         f"{mean_of(learned, setting):,.1f} (`{setting.network}`)",

@@ -15,7 +15,7 @@ from dovetail.cli.evaluate import YARDSTICKS
 from dovetail.schedulers.learned.decima.scheduler import BUNDLED
 
 CARDS = sorted(BUNDLED.glob("*.json"))
-TRACES = {"tpch": ["tpch", str(DATA / "tpch")]}
+TRACES = {"tpch": ["tpch", str(DATA / "tpch")], "alibaba": ["alibaba2018", str(DATA / "alibaba2018"), "--one-core"]}
 """How the workloads were imported that are not generated, by what the cards call them."""
 RIVALS = ("dag/fair", "dag/fair-spill", "dag/weighted-fair")
 SEQUENCES = 32
