@@ -20,7 +20,7 @@ from dovetail.execution.outfile import out_path, read
 from dovetail.execution.payload import Payload, StagePayload, encode
 from dovetail.execution.wire import Frames, Message, listen
 
-PATIENCE_S = 60.0  # far more than anything takes, even on a busy machine
+PATIENCE_S = 30.0  # far more than anything takes, even on a busy machine
 
 
 def wait_for(what: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
