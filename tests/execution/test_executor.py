@@ -10,7 +10,7 @@ from tests.execution.fake_server import FakeServer, stage_of, wait_for
 
 from dovetail.execution.failure import Failure
 from dovetail.execution.outfile import out_path, scan
-from dovetail.execution.tasks import Memory, Sleep
+from dovetail.execution.tasks import Call, Memory, Sleep
 
 FAILED, FINISHED, CANCELLED = 0, 1, 2
 
@@ -137,6 +137,13 @@ def test_a_function_that_cannot_be_loaded_fails_every_task(server, peer, blob):
 def test_a_stage_that_nobody_introduced(server, peer):
     (entry,) = server.done(server.send_batch(peer, 999_999, 0, [0]), 1)
     assert entry[1:4] == (FAILED, -1, 0)
+    assert "the server did not introduce the stage" in entry[6]
+
+
+def test_modules_are_found_where_the_job_says_and_threads_follow_its_cpus(server, peer, tmp_path):
+    (tmp_path / "beside_the_script.py").write_text("import os\ndef threads(_): return os.environ['OMP_NUM_THREADS']\n")
+    entries = server.run(peer, Call("beside_the_script:threads"), sys_path=[str(tmp_path)], cpus=3)
+    assert [pickle.loads(server.payload(entry)) for entry in entries] == ["3"]
 
 
 def test_a_result_of_100_mb(server, peer):

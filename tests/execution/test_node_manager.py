@@ -160,8 +160,8 @@ def test_an_idle_node_manager_uses_no_cpu(server):
             return sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
 
     before = switches()
-    time.sleep(0.5)
-    assert switches() - before <= 2
+    time.sleep(1.0)
+    assert switches() - before < 5  # looking ten times a second would be ten
 
 
 def test_no_server_is_an_error_in_one_line(tmp_path):

@@ -65,7 +65,7 @@ def test_busy_uses_cpu_and_sleep_does_not():
     before_s = time.thread_time()
     Busy(0.05)(0)
     Busy()(0.05)
-    assert 0.1 <= time.thread_time() - before_s < 0.2
+    assert 0.1 <= time.thread_time() - before_s < 0.5
     before_s, started_s = time.thread_time(), time.monotonic()
     Sleep(0.05)(0)
     Sleep()(0.05)
