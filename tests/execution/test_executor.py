@@ -1,3 +1,4 @@
+import contextlib
 import itertools
 import os
 import pickle
@@ -268,7 +269,11 @@ def test_an_empty_batch_is_answered(server, peer):
 
 def test_forgetting_a_job_closes_its_files(server, peer):
     def open_files():
-        return [os.readlink(f"/proc/{server.pids[0]}/fd/{fd}") for fd in os.listdir(f"/proc/{server.pids[0]}/fd")]
+        folder, found = f"/proc/{server.pids[0]}/fd", []
+        for fd in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError):  # closed while we look
+                found.append(os.readlink(f"{folder}/{fd}"))
+        return found
 
     server.run(peer, lambda n: n, memory_bytes=10**9)
     folder = os.path.join(server.directory, "jobs", str(server.job))
