@@ -20,7 +20,7 @@ from dovetail.execution.outfile import out_path, read
 from dovetail.execution.payload import Payload, StagePayload, encode
 from dovetail.execution.wire import Frames, Message, listen
 
-PATIENCE_S = 60.0  # far more than anything takes, even on a busy machine
+PATIENCE_S = 30.0  # far more than anything takes, even on a busy machine
 
 
 def wait_for(what: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
@@ -80,7 +80,8 @@ class FakeServer:
 
     def start_manager(self, name: str = "here") -> Peer:
         command = [sys.executable, "-m", "dovetail.execution.node_manager", "--socket", self.socket_path]
-        self.managers.append(subprocess.Popen([*command, "--node", name]))
+        environment = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
+        self.managers.append(subprocess.Popen([*command, "--node", name], env=environment))
         peer, message = self.expect("node")
         assert message[1:] == (name, self.managers[-1].pid)
         return peer

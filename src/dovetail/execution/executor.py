@@ -6,6 +6,7 @@ as a record in the out file and an entry of a "done" message; the record is alwa
 
 from __future__ import annotations
 
+import faulthandler
 import io
 import os
 import sys
@@ -61,7 +62,9 @@ class Executor:
         stage.load()
         out = self._outs.get(job)
         if out is None:
-            out = self._outs[job] = OutFile(out_path(stage.directory, self.executor, self.incarnation))
+            out = OutFile(out_path(stage.directory, self.executor, self.incarnation))
+            if stage.settings:
+                self._outs[job] = out
         report = Report(self._sock, batch, number, out)
         self._inbox.begin(batch)
         try:
@@ -147,6 +150,7 @@ def redirect_output(log_path: str) -> None:
     for fd in {log, nothing} - {0, 1, 2}:
         os.close(fd)
     sys.stdout, sys.stderr = _stream(1), _stream(2)
+    faulthandler.enable()  # should a task crash the interpreter, the log says where
 
 
 def _stream(fd: int) -> io.TextIOWrapper:

@@ -72,6 +72,8 @@ class Index(Sequence[Place]):
     def __getitem__(self, task: int | slice) -> Place | list[Place]:
         if isinstance(task, slice):
             return [self[number] for number in range(*task.indices(self._tasks))]
+        if not 0 <= task < self._tasks:
+            raise IndexError(task)
         file, offset, length = ENTRY.unpack_from(self._data, HEADER.size + ENTRY.size * task)
         return self._files[file], offset, length
 

@@ -10,6 +10,7 @@ argument is the task's number (RANGE), or all tasks share ONE blob.  Opening loo
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import pickle
@@ -161,7 +162,8 @@ class Payload:
     def close(self) -> None:
         self._data.release()
         if self._mapped is not None:
-            self._mapped.close()
+            with contextlib.suppress(BufferError):  # somebody still holds an argument; then it goes with the last
+                self._mapped.close()
 
     def _blob(self, at: int) -> memoryview:
         start, end = OFFSETS.unpack_from(self._data, at)

@@ -67,10 +67,7 @@ class Report:
             self._out.flush()
         except OSError as error:
             why = _why(error, self._out.path)
-            gathered = [
-                entry if entry[1] == CANCELLED else (entry[0], FAILED, NO_RECORD, 0, entry[4], entry[5], why)
-                for entry in gathered
-            ]
+            gathered = [entry if entry[1] == CANCELLED else _without_record(entry, why) for entry in gathered]
         self._written += gathered
 
     def _send(self) -> None:
@@ -78,6 +75,11 @@ class Report:
             send(self._sock, ("done", self._batch, self._written[first : first + ENTRIES]))
         self._written = []
         self._said_something = True
+
+
+def _without_record(entry: Entry, why: str) -> Entry:
+    task, _, _, _, started_s, ended_s, error = entry
+    return task, FAILED, NO_RECORD, 0, started_s, ended_s, f"{error}; {why}" if error else why
 
 
 def _why(error: OSError, path: str) -> str:
