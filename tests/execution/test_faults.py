@@ -13,6 +13,7 @@ from tests.execution import work
 
 from dovetail.execution import Engine, Job, JobCancelled, JobFailed, JobHandle
 from dovetail.execution.process_tree import children
+from dovetail.execution.tasks import Command
 
 PATIENCE_S = 120.0
 
@@ -74,6 +75,32 @@ def test_a_node_is_killed_with_all_its_executors(directory: Path) -> None:
         assert_complete(handle, path, 300, expected, at_most_again=len(below))
         assert not any(os.path.exists(f"/proc/{pid}/cwd") and os.access(f"/proc/{pid}/cwd", os.R_OK) for pid in below)
         wait_for(lambda: engine.status().executors == 4, "the node to come back")
+
+
+def test_commands_of_a_killed_node_do_not_outlive_it(directory: Path) -> None:
+    marker = f"31{os.getpid() % 10000:04d}"  # seconds to sleep, by which the command is found
+    with Engine(executors=2, nodes=2) as engine:
+        job = Job("commands")
+        job.stage(Command(f"sleep {marker} & wait"), tasks=2, retries=0)
+        handle = engine.submit(job)
+        wait_for(lambda: len(sleeping(marker)) == 2, "the commands to run")
+        before = set(sleeping(marker))
+        os.kill(children(engine.pid)[0], signal.SIGKILL)
+        wait_for(lambda: len(set(sleeping(marker)) & before) == 1, "the command of the lost node to end")
+        handle.cancel()
+        wait_for(lambda: not sleeping(marker), "all commands to end")
+
+
+def sleeping(seconds: str) -> list[int]:
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[:2] == [b"sleep", seconds.encode()]:
+            found.append(int(pid))
+    return found
 
 
 def test_the_controller_is_killed_at_any_moment_and_goes_on(directory: Path) -> None:
@@ -203,3 +230,20 @@ def test_a_job_can_be_cancelled_while_it_runs(directory: Path) -> None:
         after = Job("after")
         stage = after.stage(work.square, tasks=range(10))
         assert engine.run(after, PATIENCE_S).results(stage) == [n * n for n in range(10)]
+
+
+def poison(number: int) -> int:
+    if number == 700:
+        os._exit(1)
+    return number
+
+
+def test_one_poisoned_task_among_many_short_ones_is_found() -> None:
+    with Engine(executors=2) as engine:
+        warm_up = Job("many")
+        warm_up.stage(work.square, tasks=2000, name="short")
+        engine.run(warm_up, PATIENCE_S)
+        job = Job("many")
+        job.stage(poison, tasks=2000, name="short")
+        with pytest.raises(JobFailed, match=r"task 700: .* executors were lost"):
+            engine.run(job, PATIENCE_S)

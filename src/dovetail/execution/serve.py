@@ -59,7 +59,7 @@ def serve(directory: Path, options: ServerOptions, ready: Callable[[Server, str]
     """Run a server until it is told to stop.  `ready` is called with it and its TCP address, if it has one."""
     directory = prepare(directory)
     with locked(directory), stop_signals() as wake:
-        workers = LocalWorkers(directory, options.local)
+        workers = LocalWorkers(directory, options.local, sweeps=True)
         controller = make_controller(options, workers.classes())
         journal = Journal.open(directory / "journal.sqlite")
         tape = TapeWriter(Path(options.tape)) if options.tape else None

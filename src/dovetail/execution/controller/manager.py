@@ -198,8 +198,8 @@ class ResourceManager:
 
     def _batch_size(self, stage: Stage) -> int:
         """As many tasks as fill `batch_s`; fewer towards the end, so that all executors finish together."""
-        if not self._are_short(stage):
-            return 1
+        if not self._are_short(stage) or (stage.again and stage.crashes):
+            return 1  # after a crash, what runs again runs alone: the next one shows who is to blame
         fair = -(-stage.not_started // self._most_in_batch)
         fill = int(self.batch_s / max(stage.estimate.seen_s, 1e-6))
         return max(1, min(fair, fill, stage.not_started - stage.reservations))

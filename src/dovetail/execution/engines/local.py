@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from dovetail.core.dag import ExecutorClass
 from dovetail.core.errors import ConfigError
+from dovetail.execution import process_tree
 from dovetail.execution.controller.messages import FAILED, FINISHED, Run
 from dovetail.execution.failure import Failure
 from dovetail.execution.outfile import HEADER_BYTES, out_path, read, scan
@@ -32,6 +33,8 @@ from dovetail.execution.workers import Ears, Entry
 QUICK_DEATH_S = 0.5
 LONGEST_PAUSE_S = 5.0
 FAREWELL_S = 6.0
+SILENCE_S = 0.5
+SWEEP_AFTER_S = (0.05, 0.5, 2.0)  # a node is lost: its executors are dying, and only then their commands become ours
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,10 @@ class _Slot:
 
 
 class LocalWorkers:
-    def __init__(self, directory: Path, options: LocalOptions) -> None:
+    def __init__(self, directory: Path, options: LocalOptions, *, sweeps: bool = False) -> None:
+        """`sweeps`: this process is nothing but a server, so whatever it inherits from a lost node may be killed."""
         self._directory = directory
+        self._sweeps = sweeps
         self._options = options
         self._classes = options.executor_classes()
         self._nodes = [_Node(f"node-{number}") for number in range(options.nodes)]
@@ -113,6 +118,8 @@ class LocalWorkers:
             node.slots.append(self._slots[-1])
         self._queued: list[_Peer] = []
         self._pending: list[_Slot] = []  # to be started when their time has come
+        self._sweep_at_s: list[float] = []
+        self._silent: list[tuple[float, _Slot, int]] = []  # whose connection ended, but not yet the process, it seems
         self._closing = False
 
     def classes(self) -> tuple[ExecutorClass, ...]:
@@ -133,6 +140,8 @@ class LocalWorkers:
     def start(self, selector: selectors.BaseSelector, ears: Ears) -> None:
         self._selector = selector
         self._ears = ears
+        if self._sweeps:
+            process_tree.adopt_orphans()
         path = self._directory / "workers.sock"
         path.unlink(missing_ok=True)  # the server holds the directory's lock: nobody else listens
         self._listening = listen(str(path))
@@ -190,9 +199,17 @@ class LocalWorkers:
                 self._selector.modify(peer.sock, mask, partial(self._ready, peer))
 
     def next_timer_s(self) -> float:
-        return min((slot.start_at_s for slot in self._pending), default=float("inf"))
+        due_s = [slot.start_at_s for slot in self._pending]
+        return min((*due_s, *self._sweep_at_s, *(at_s for at_s, _, _ in self._silent)), default=float("inf"))
 
     def on_time(self, now_s: float) -> None:
+        if self._sweep_at_s and self._sweep_at_s[0] <= now_s:
+            self._sweep_at_s.pop(0)
+            self._sweep()
+        while self._silent and self._silent[0][0] <= now_s:
+            _, slot, incarnation = self._silent.pop(0)
+            if slot.is_up and slot.incarnation == incarnation:
+                self._tell(slot.node, ("kill", slot.number, incarnation, "its connection was lost"))
         due = [slot for slot in self._pending if slot.start_at_s <= now_s]
         self._pending = [slot for slot in self._pending if slot.start_at_s > now_s]
         for slot in due:
@@ -236,6 +253,15 @@ class LocalWorkers:
         slot.known, slot.out_end = set(), {}
         limit = self._options.memory_gb if not self._options.classes else self._classes[slot.executor_class].memory
         self._tell(slot.node, ("start", slot.number, slot.incarnation, int(limit * 1e9)))
+
+    def _sweep(self) -> None:
+        """Commands that tasks of a lost node had started, and that have become our children."""
+        ours = {node.process.pid for node in self._nodes if node.process is not None}
+        for pid in process_tree.children(os.getpid()):
+            if pid not in ours:
+                process_tree.kill(pid)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
 
     def _tell(self, node: _Node, message: Message) -> None:
         if node.peer is not None:  # if it is gone, so are its executors
@@ -335,6 +361,8 @@ class LocalWorkers:
             if node.process is not None:
                 node.process.kill()
                 node.process.wait()
+            if self._sweeps:
+                self._sweep_at_s = [time.monotonic() + pause_s for pause_s in SWEEP_AFTER_S]
             for each in node.slots:
                 if each.peer is None:  # the others are dying; the end of their connection will tell
                     self._lost(each, f"{node.name} was lost", blameless=True)
@@ -344,7 +372,7 @@ class LocalWorkers:
             if slot.node.peer is None:
                 self._lost(slot, f"{slot.node.name} was lost", blameless=True)
             else:  # its end is about to be reported; should it live on without us, it must not
-                self._tell(slot.node, ("kill", slot.number, slot.incarnation, "its connection was lost"))
+                self._silent.append((time.monotonic() + SILENCE_S, slot, slot.incarnation))
 
     def _lost(self, slot: _Slot, why: str, blameless: bool) -> None:
         """The process is dead: what did it leave behind?"""
