@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dovetail.cli.dag_options import add_setting, read_arguments
+from dovetail.cli.dag_options import DagArguments, add_output, add_setting, read_arguments
 from dovetail.cli.exit_codes import EXIT_FAILED
-from dovetail.cli.matrix_progress import note
+from dovetail.cli.matrix_progress import note, open_run_set
 from dovetail.core.errors import UnknownName
 
 if TYPE_CHECKING:
-    from dovetail.core.dag import Floats
     from dovetail.evaluation.contenders import Contender
     from dovetail.execution.replay import Replay
+    from dovetail.records.dag import DagRun
+    from dovetail.records.writer import RecordWriter
 
 ENGINES = ("local", "ray")
 DEFAULT_EXECUTORS = 10  # fewer than a simulation's 50, for here each is a process
@@ -31,13 +33,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--kind", default="sleep", metavar="KIND", help="of task: sleep, busy, memory or io (sleep)")
     parser.add_argument("--seed", type=int, metavar="K", help="of the job sequence and everything drawn (0)")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from dovetail.core.seeds import SeedTree
     from dovetail.evaluation.contenders import Contender
-    from dovetail.evaluation.matrix_cell import OpenSetting
     from dovetail.execution.replay import Replay
     from dovetail.execution.synthetic import KINDS
     from dovetail.sim.dag.world import duration_key
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     if asked.executors is None and not asked.classes:
         asked = replace(asked, executors=DEFAULT_EXECUTORS)
     contender = Contender.of(args.scheduler)
-    opened = OpenSetting.of(asked.setting())
+    opened, writer = open_run_set(asked, args, _command(asked, args, contender.spec))
     options = opened.setting.options
     replay = Replay(
         opened.sequence(asked.seed),
@@ -58,37 +59,55 @@ def run(args: argparse.Namespace) -> int:
         time_scale=args.time_scale,
         kind=args.kind,
     )
-    simulated_s = _simulate(replay, contender, asked.seed)
-    found = _replay(replay, contender, asked.seed, args, simulated_s)
+    found, record = replayed(replay, contender, asked.seed, nodes=args.nodes)
+    if writer is not None:
+        keep(writer, contender, asked.seed, record)
     facts = {"schema": 1, "workload": opened.facts(), "scheduler": contender.spec, "seed": asked.seed}
-    print(json.dumps({**facts, "engine": args.engine, **found}, indent=2) if args.json else _as_text(found))
+    print(json.dumps({**facts, "engine": args.engine, **found}, indent=2) if args.json else as_text(found))
+    if writer is not None:
+        note(f"records: {args.out}; `dovetail report {args.out}` draws them")
     return EXIT_FAILED if found["jobs_failed"] else 0
 
 
-def _simulate(replay: Replay, contender: Contender, seed: int) -> Floats:
+def _command(asked: DagArguments, args: argparse.Namespace, spec: str) -> str:
+    words = asked.command("run", seeds=None, schedulers=None)
+    return f"{words} --scheduler {shlex.quote(spec)} --time-scale {args.time_scale:g} --kind {args.kind}"
+
+
+def replayed(replay: Replay, contender: Contender, seed: int, *, nodes: int = 1) -> tuple[dict[str, Any], DagRun]:
+    """What the real run came to beside its simulation, and its record."""
     from dovetail.core.seeds import SeedTree
+    from dovetail.execution.replay_run import run_replay
+    from dovetail.execution.replay_summary import ReplaySummary
     from dovetail.sim.dag import DagWorld, run
 
     note("simulating (the first time, it is compiled first, which takes a minute or two) ...")
     seeds = SeedTree(seed)
-    world = DagWorld(replay.workload, replay.options, seeds)
-    return run(world, contender.create(), seeds.child("scheduler", contender.name).generator()).completion_s
+    chance = seeds.child("scheduler", contender.name)
+    simulated = run(DagWorld(replay.workload, replay.options, seeds), contender.create(), chance.generator())
+    expected_s = simulated.last_finish_s * replay.time_scale
+    note(
+        f"replaying {replay.workload.num_jobs} jobs on {replay.options.executors} executors at {replay.time_scale:g} "
+        f"of their time, some {expected_s:.0f} s ..."
+    )
+    found = run_replay(replay, contender.spec, params=contender.params, seed=seed, rng=chance.generator(), nodes=nodes)
+    summary = ReplaySummary(found.jobs, replay.time_scale, simulated.completion_s, found.overheads)
+    return summary.to_json(), found.run
 
 
-def _replay(
-    replay: Replay, contender: Contender, seed: int, args: argparse.Namespace, simulated_s: Floats
-) -> dict[str, Any]:
-    from dovetail.core.seeds import SeedTree
-    from dovetail.execution.replay_run import run_replay
-    from dovetail.execution.replay_summary import ReplaySummary
+def keep(writer: RecordWriter, contender: Contender, seed: int, record: DagRun) -> None:
+    """Write the record of a run, as `dovetail simulate` does."""
+    import numpy as np
 
-    note(f"replaying {replay.workload.num_jobs} jobs at {replay.time_scale:g} of their time ...")
-    rng = SeedTree(seed).child("scheduler", contender.name).generator()  # the simulation's
-    found = run_replay(replay, contender.spec, rng=rng, nodes=args.nodes)
-    return ReplaySummary(found.jobs, replay.time_scale, simulated_s, found.overheads).to_json()
+    from dovetail.evaluation.metrics_dag import run_metrics
+
+    writer.add_run(record, flush=False)
+    if np.isfinite(record.jobs.finish_s).all():
+        writer.add(contender.name, seed, run_metrics(record), params=contender.params, kind=contender.kind, flush=False)
+    writer.flush()
 
 
-def _as_text(found: dict[str, Any]) -> str:
+def as_text(found: dict[str, Any]) -> str:
     lines = [f"{found['jobs_completed']} jobs and {found['tasks_completed']} tasks completed"]
     if found["jobs_failed"]:
         lines.append(f"{found['jobs_failed']} jobs failed")

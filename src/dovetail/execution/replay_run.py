@@ -7,10 +7,11 @@ simulator, whatever the time scale.  Moving an executor to another job takes as 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +21,13 @@ from dovetail.execution.controller.messages import Run
 from dovetail.execution.engines.local import LocalOptions, LocalWorkers
 from dovetail.execution.journal import Journal
 from dovetail.execution.payload import Payload
+from dovetail.execution.recorder import Recorder
 from dovetail.execution.replay import Replay
 from dovetail.execution.serve import locked, prepare
 from dovetail.execution.server import Server
 from dovetail.execution.service import ServerService
 from dovetail.execution.status import JobStatus, OverheadStatus
+from dovetail.records.dag import DagRun
 from dovetail.schedulers import SCHEDULERS
 
 SETTLE_S = 0.2  # for executors to come up before the first job arrives
@@ -37,17 +40,20 @@ class Replayed:
     decisions: int
     notices: tuple[str, ...]
     story: object  # of the scheduler, if it tells one
+    run: DagRun  # the record, as of a simulated run
 
 
 def run_replay(
     replay: Replay,
     scheduler: str,
     *,
+    params: Mapping[str, Any] | None = None,
+    seed: int = 0,
     rng: np.random.Generator | None = None,
     nodes: int = 1,
     progress: Callable[[Server], None] = lambda server: None,
 ) -> Replayed:
-    """Play all jobs; `progress` is called now and then."""
+    """Play all jobs; `progress` is called now and then.  `params` (of the scheduler) and `seed` are for the record."""
     from dovetail.sim.dag.world import cluster_info  # brings the compiler along
 
     executors = replay.options.executors
@@ -67,13 +73,31 @@ def run_replay(
             fallback = partial(SCHEDULERS.create, settings.fallback)
             controller = Controller(settings, scheduler, made, fallback, info, rng)
             journal = Journal.open(place / "journal.sqlite")
+            recorder = Recorder()
             server = Server(
-                place, controller, workers, journal, time_scale=replay.time_scale, arguments=_Durations(replay)
+                place,
+                controller,
+                workers,
+                journal,
+                time_scale=replay.time_scale,
+                arguments=_Durations(replay),
+                recorder=recorder,
             )
-            return _play(server, replay, progress)
+            jobs, overheads = _play(server, replay, progress)
+            name = scheduler.partition(":")[0]
+            return Replayed(
+                jobs,
+                overheads,
+                controller.decisions,
+                tuple(f"{kind}: {text}" for _, _, kind, text in server.notices),
+                controller.adaptation(),
+                recorder.dag_run(name, params or {}, seed, executors, list(server.jobs.values())),
+            )
 
 
-def _play(server: Server, replay: Replay, progress: Callable[[Server], None]) -> Replayed:
+def _play(
+    server: Server, replay: Replay, progress: Callable[[Server], None]
+) -> tuple[tuple[JobStatus, ...], tuple[OverheadStatus, ...]]:
     submitted: list[int] = []
     jobs = replay.workload.num_jobs
 
@@ -109,13 +133,7 @@ def _play(server: Server, replay: Replay, progress: Callable[[Server], None]) ->
             server.step()
         server.save()
         service = ServerService(server)
-        return Replayed(
-            tuple(service.job(job) for job in submitted),
-            server.overheads.status(),
-            server.controller.decisions,
-            tuple(f"{kind}: {text}" for _, _, kind, text in server.notices),
-            server.controller.adaptation(),
-        )
+        return tuple(service.job(job) for job in submitted), server.overheads.status()
     finally:
         server.close()
 

@@ -40,6 +40,7 @@ from dovetail.execution.job_table import JobRecord
 from dovetail.execution.journal import Journal, JournalError
 from dovetail.execution.outfile import FAILED, FINISHED
 from dovetail.execution.overheads import Overheads
+from dovetail.execution.recorder import Recorder
 from dovetail.execution.spec import JobSpec
 from dovetail.execution.status import State, TaskFailure
 from dovetail.execution.workers import Entry, Workers
@@ -79,6 +80,7 @@ class Server:
         time_scale: float = 1.0,
         arguments: Arguments | None = None,
         tape: TapeWriter | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         """With a `time_scale` of 0.01 the controller's seconds pass every 10 ms: replays run by it."""
         self.directory = directory
@@ -100,6 +102,7 @@ class Server:
         self._origin_s = time.monotonic()
         self._arguments = arguments
         self._tape = tape
+        self._recorder = recorder
         self._handled_s = self._origin_s
         self._held_runs: list[Run] = []  # until the journal can be written again
         self._unsaved_ends: list[JobEnded] = []
@@ -124,6 +127,8 @@ class Server:
     def start(self) -> None:
         if self._tape is not None:
             self._tape.open(self.controller.options, self.controller.scheduler_name)
+        if self._recorder is not None:
+            self.controller.tell_decisions(self._recorder.decided)
         self._resume_jobs()
         self.workers.start(self.selector, self)
 
@@ -202,6 +207,8 @@ class Server:
             raise
         self.journal.commit_job()
         self.jobs[job] = record
+        if self._recorder is not None:
+            self._recorder.arrival_s[job] = self.scaled_s(time.monotonic())
         self.handle(JobSubmitted(job, spec, **event))
         return job
 
@@ -262,6 +269,8 @@ class Server:
     def _job_ended(self, end: JobEnded) -> None:
         record = self.jobs[end.job]
         record.state, record.ended_s = STATES[end.state], time.time()
+        if self._recorder is not None:
+            self._recorder.finish_s[end.job] = self.scaled_s(self._handled_s)
         if end.state == "failed":
             record.failure = TaskFailure(end.stage, end.task, end.error)
         self._unsaved_ends.append(end)
@@ -346,6 +355,8 @@ class Server:
             self.journal.add(completions)
             if self._commit_at_s == float("inf"):
                 self._commit_at_s = time.monotonic() + COMMIT_EVERY_S
+        if self._recorder is not None:
+            self._recorder.ended(run, entries, self._origin_s, self._time_scale)
         self._reporting = executor
         try:
             self.handle(TasksEnded(executor, batch, ends))

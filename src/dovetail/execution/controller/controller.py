@@ -40,7 +40,7 @@ from dovetail.execution.controller.messages import (
     TimePassed,
 )
 from dovetail.execution.controller.referee import Gift
-from dovetail.execution.controller.state import Executor, Job, Stage, State
+from dovetail.execution.controller.state import Executor, Job, Round, Stage, State
 from dovetail.execution.errors import InvalidJob
 from dovetail.execution.spec import JobSpec
 
@@ -135,6 +135,10 @@ class Controller:
                     f"job {spec.name!r}, stage {stage.name!r}: a task needs {stage.cpus:g} cpus and "
                     f"{stage.memory_gb:g} GB; no executor is that large: there are {largest}"
                 )
+
+    def tell_decisions(self, listener: Callable[[float, Round, Gift], None]) -> None:
+        """Have every decision told when it is carried out: the time, what was on offer, what is given."""
+        self._manager.on_decision = listener
 
     def busy_executors(self) -> list[int]:
         return [number for number, executor in self._executors.items() if executor.state is State.BUSY]

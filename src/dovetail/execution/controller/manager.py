@@ -39,6 +39,7 @@ class ResourceManager:
         self.now_s = 0.0
         self.batch_s = 0.0  # seconds of work to hand out at a time; 0: task by task
         self.runs: list[Run] = []  # to be carried out
+        self.on_decision: Callable[[float, Round, Gift], None] = lambda now_s, round_, gift: None
         self._version = 0
         self._unsaturated = 0  # stages of jobs in the system
         self._free_at_homes = 0  # executors in groups other than the common one
@@ -367,6 +368,7 @@ class ResourceManager:
             if not gifts:
                 return
             for gift in gifts:
+                self.on_decision(self.now_s, round_, gift)
                 self._carry_out(round_, gift)
 
     def _carry_out(self, round_: Round, gift: Gift) -> None:

@@ -19,6 +19,14 @@ class Gift(NamedTuple):
 
     stage: Stage
     by_class: list[tuple[int, int]]  # (class, executors), in the order in which classes are taken
+    on_offer: int  # before
+    limit: int
+    executor_class: int  # asked for, -1: any
+    reason: int
+
+    @property
+    def given(self) -> int:
+        return sum(count for _, count in self.by_class)
 
 
 class Referee:
@@ -38,17 +46,17 @@ class Referee:
         gifts = []
         for decision in decisions:
             try:
-                number, limit, executor_class, _ = map(index, decision)
+                number, limit, executor_class, reason = map(index, decision)
             except (TypeError, ValueError):
                 raise InvalidDecision(f"expected a DagDecision of whole numbers, not {decision!r}") from None
             if not 0 <= number < len(stages):
                 raise InvalidDecision(f"stage {number} is not in the view, which has {len(stages)}")
-            gift = self._gift(draft, stages[number], limit, executor_class)
+            gift = self._gift(draft, stages[number], limit, executor_class, reason)
             draft.pencil_in(gift)
             gifts.append(gift)
         return gifts
 
-    def _gift(self, draft: _Draft, stage: Stage, limit: int, asked: int) -> Gift:
+    def _gift(self, draft: _Draft, stage: Stage, limit: int, asked: int, reason: int) -> Gift:
         where = f"stage {stage.spec.name!r} of job {stage.job.number}"
         if not -1 <= asked < len(self._classes):
             raise InvalidDecision(f"executor class {asked} is unknown; there are {len(self._classes)}")
@@ -73,7 +81,8 @@ class Referee:
             more = min(wanted, draft.on_offer[c] - taken[c])
             taken[c] += more
             wanted -= more
-        return Gift(stage, [(c, count) for c, count in taken.items() if count])
+        by_class = [(c, count) for c, count in taken.items() if count]
+        return Gift(stage, by_class, sum(draft.on_offer), limit, asked, reason)
 
 
 class _Draft:
@@ -96,9 +105,8 @@ class _Draft:
         return here - sum(self.on_offer) if job is self._job else here
 
     def pencil_in(self, gift: Gift) -> None:
-        stage, by_class = gift
-        given = 0
-        for c, count in by_class:
+        stage, given = gift.stage, 0
+        for c, count in gift.by_class:
             self.on_offer[c] -= count
             given += count
             if not self._from_group and self.leaver is not None and self.leaver.executor_class == c:
