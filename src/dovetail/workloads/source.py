@@ -25,6 +25,7 @@ BUNDLED = {
     "layered": "dovetail.workloads.generate.shapes:Layered",
     "chains": "dovetail.workloads.generate.shapes:Chains",
     "fork-joins": "dovetail.workloads.generate.shapes:ForkJoins",
+    "granularity": "dovetail.workloads.generate.granularity:Granularity",
 }
 """Bundled workloads: name -> parameters whose `catalogue()` makes it.  Defaults always give the same one."""
 
