@@ -4,7 +4,7 @@ After the synthetic workloads of emergent scheduling (Dean and Porter, SEAMS 202
 public: 15 of them, coarse, fine and mixed, submitted at once or one by one.  Here a kind says how long tasks take and
 how many there are, a shape what tells the jobs apart:
 
-    coarse  few tasks of 5 to 40 s that hardly slow each other down
+    coarse  few tasks of 2 to 15 s that hardly slow each other down
     fine    many tasks of 0.05 to 0.5 s that do, and for which the start of an executor is long
     mixed   every job is the one or the other
     even    all jobs carry about the same work
@@ -50,8 +50,8 @@ class Grain:
 
 
 GRAINS = {
-    "coarse": Grain((5.0, 40.0), (2, 10), (1.05, 1.4), 0.5),
-    "fine": Grain((0.05, 0.5), (50, 400), (1.5, 3.5), 0.5),
+    "coarse": Grain((2.0, 15.0), (2, 10), (1.05, 1.4), 0.5),
+    "fine": Grain((0.05, 0.5), (50, 400), (1.1, 1.8), 0.5),
 }
 
 
