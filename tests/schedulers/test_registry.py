@@ -21,6 +21,8 @@ DAG = [
     "dag/oracle-search",
     "dag/decima",
     "dag/decima-search",
+    "dag/composed",
+    "dag/adaptive",
 ]
 
 

@@ -48,12 +48,17 @@ class Classes:
         self.centres: list[Floats] = []
         self._seen: list[int] = []
 
-    def nearest(self, features: Floats) -> int:
-        """The class of this work, made anew if there is none like it; looking changes nothing else."""
+    def known(self, features: Floats) -> int:
+        """The class of this work; -1 if there is none like it, and room for one more."""
         distances = [float(np.linalg.norm(features - centre)) for centre in self.centres]
         near = int(np.argmin(distances)) if distances else -1
-        if near >= 0 and (distances[near] <= self.radius or len(self.centres) == self.most):
-            return near
+        return near if near >= 0 and (distances[near] <= self.radius or len(self.centres) == self.most) else -1
+
+    def of(self, features: Floats) -> int:
+        """The class of this work, founded now if there is none like it."""
+        known = self.known(features)
+        if known >= 0:
+            return known
         self.centres.append(features.copy())
         self._seen.append(0)
         return len(self.centres) - 1

@@ -33,3 +33,8 @@ _add("dag/rollout", "optimise.rollout:Rollout", "one-step look-ahead, completed 
 _add("dag/oracle-search", "optimise.oracle_search:OracleSearch", "rollout that knows the future: no real scheduler")
 _add("dag/decima", "learned.decima.scheduler:Decima", "a graph network, trained on job sequences of this kind")
 _add("dag/decima-search", "learned.decima.decima_search:DecimaSearch", "dag/decima, weighed by look-ahead")
+
+# Schedulers made of schedulers live above this layer.  They are lines here all the same, and not an entry point of our
+# own: that would be read from the installed metadata, and a checkout would lack them until it is installed again.
+SCHEDULERS.register("dag/composed", "dovetail.adaptation.composed:Composed", "four parts put together: order, size, place, dispatch")
+SCHEDULERS.register("dag/adaptive", "dovetail.adaptation.adaptive:Adaptive", "changes among compositions as the work changes")

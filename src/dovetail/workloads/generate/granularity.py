@@ -119,7 +119,7 @@ def _tasks(
     if shape == "skewed":
         tasks *= np.exp(_TAIL_SIGMA * normal(rng, (lengths.size,)) - 0.5)[row]
     elif shape == "wide":
-        tasks *= np.where(place == 0, 4.0, 0.5)
+        tasks *= np.where(place == 0, 2.0, 0.5)
     elif shape == "deep":
         tasks /= 3.0
     return np.maximum(np.round(tasks), 1).astype(np.int64)
