@@ -31,7 +31,7 @@ class Ucb1:
 
     @dataclass(frozen=True)
     class Params:
-        explore: float = field(default=0.15, metadata={"help": "factor of the confidence width; 1 as published"})
+        explore: float = field(default=0.05, metadata={"help": "factor of the confidence width; 1 as published"})
 
         def __post_init__(self) -> None:
             _check(self.explore)
@@ -63,7 +63,7 @@ class Ucb1:
 class DiscountedUcb(Ucb1):
     @dataclass(frozen=True)
     class Params:
-        explore: float = field(default=0.15, metadata={"help": "factor of the confidence width; 1 as published"})
+        explore: float = field(default=0.05, metadata={"help": "factor of the confidence width; 1 as published"})
         gamma: float = field(default=0.98, metadata={"help": "what an observation counts one window later"})
 
         def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class DiscountedUcb(Ucb1):
 class SlidingUcb(Ucb1):
     @dataclass(frozen=True)
     class Params:
-        explore: float = field(default=0.15, metadata={"help": "factor of the confidence width; 1 as published"})
+        explore: float = field(default=0.05, metadata={"help": "factor of the confidence width; 1 as published"})
         window: int = field(default=60, metadata={"help": "rewards that are remembered"})
 
         def __post_init__(self) -> None:
