@@ -88,7 +88,9 @@ def contenders(asked: list[str]) -> dict[str, Callable[[], Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=100, metavar="K", help="of the first sequence; those below were tuned on")
+    parser.add_argument(
+        "--seed", type=int, default=100, metavar="K", help="of the first sequence; those below were tuned on"
+    )
     parser.add_argument("--jobs", type=int, default=5000)
     parser.add_argument("--only", nargs="+", default=[], metavar="LEARNER", help="these, and the fixed compositions")
     parser.add_argument("--out", type=Path, default=Path("runs/adaptation"))
@@ -148,11 +150,20 @@ def report(runs: dict[str, list[dict[str, Any]]], kinds: int, args: argparse.Nam
             ]
         )
     phases = open_source("changing").params.phases
-    head = ["composition, or learner", "mean JCT, s", *phases, "to hindsight", f"to `{best_fixed}`", "windows that explore"]
+    head = [
+        "composition, or learner",
+        "mean JCT, s",
+        *phases,
+        "to hindsight",
+        f"to `{best_fixed}`",
+        "windows that explore",
+    ]
     text = f"{args.seeds} sequences of {args.jobs} jobs, {len(runs[fixed[0]][0]['jobs'])} phases of 600 s.  Hindsight: "
     text += ", ".join(f"`{best[k]}` in {phases[k]}" for k in range(kinds)) + f": {hindsight.mean():.1f} s.  "
     text += "Differences are paired, with 95 % intervals.\n\n" + table(head, lines)
-    text += "\n\nRegret to hindsight in job-seconds per job so far, as the run goes on:\n\n" + regret(runs, best, fixed, args)
+    text += "\n\nRegret to hindsight in job-seconds per job so far, as the run goes on:\n\n" + regret(
+        runs, best, fixed, args
+    )
     publish("adaptation", "Choosing while the work changes", text, write=args.write)
 
 

@@ -91,7 +91,7 @@ class Adaptive:
         self.params = params
         self._timer = timer
         self._make_learner = make_learner or (lambda: _make_learner(params.learner))
-        self._on_event = on_event
+        self.on_event = on_event
         texts = dict.fromkeys(str(parse_composition(text)) for text in params.compositions)
         fallback = str(parse_composition(params.fallback))
         self.arms = len(texts)  # the fallback is the last composition if it is none of the arms
@@ -256,7 +256,8 @@ class Adaptive:
         return min(1.0, max(0.0, 0.5 - 0.25 * log2(cost / self._first_cost[self._work])))
 
     def _cost_of(self, reward: float) -> float:
-        return self._first_cost.get(self._work, float("nan")) * 2.0 ** (4.0 * (0.5 - reward))
+        factor: float = 2.0 ** (4.0 * (0.5 - reward))
+        return self._first_cost.get(self._work, float("nan")) * factor
 
     def _begin(
         self,
@@ -335,4 +336,4 @@ class Adaptive:
             beliefs=tuple(self._beliefs()),
         )
         self.events.append(event)
-        self._on_event(event)
+        self.on_event(event)

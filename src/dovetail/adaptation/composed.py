@@ -107,5 +107,3 @@ class Composed(ListScheduler):
             given = state.get(name)
             if isinstance(part, HasState) and isinstance(given, Mapping):
                 part.import_state(given)
-
-

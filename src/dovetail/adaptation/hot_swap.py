@@ -1,8 +1,8 @@
 """Changing the composition while work is running: pause, drain, transfer state, rewire, resume.
 
 Tasks live in the world, never in a scheduler, so a swap can neither lose nor repeat one; what could be lost is what a
-scheduler remembers.  All compositions are made before the run, so a swap is a matter of microseconds.  A composition that
-comes back takes over its own state; what parts of the same name remember goes from one composition to the next.
+scheduler remembers: what a part remembers goes to the next composition that has the same part.  All compositions are
+made before the run, so a swap is a matter of microseconds.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "demo": ("dovetail.cli.demo", "compare the schedulers on the bundled workload and write a report"),
     "compare": ("dovetail.cli.compare", "run several schedulers on the same workloads and compare them"),
     "simulate": ("dovetail.cli.simulate", "run one scheduler on one workload and keep the record"),
+    "adapt": ("dovetail.cli.adapt", "watch a scheduler choose among compositions while work is running"),
     "report": ("dovetail.cli.report", "turn a record or comparison directory into one HTML file"),
     "export": ("dovetail.cli.export", "write a record in another tool's format, such as Perfetto's"),
     "explain": ("dovetail.cli.explain", "say why a job waited, from the reasons recorded"),
@@ -29,7 +30,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "train": ("dovetail.cli.train", "learn a scheduler for a workload"),
     "evaluate": ("dovetail.cli.evaluate", "compare a trained network with the heuristics on held-out sequences"),
     "tune": ("dovetail.cli.tune", "search a scheduler's parameters on training seeds"),
-    "list": ("dovetail.cli.list", "list the schedulers and their parameters"),
+    "list": ("dovetail.cli.list", "list the schedulers, or parts to make them of, and their parameters"),
     "bench": ("dovetail.cli.bench", "measure the simulator's speed on this machine"),
 }
 

@@ -36,5 +36,6 @@ _add("dag/decima-search", "learned.decima.decima_search:DecimaSearch", "dag/deci
 
 # Schedulers made of schedulers live above this layer.  They are lines here all the same, and not an entry point of our
 # own: that would be read from the installed metadata, and a checkout would lack them until it is installed again.
-SCHEDULERS.register("dag/composed", "dovetail.adaptation.composed:Composed", "four parts put together: order, size, place, dispatch")
-SCHEDULERS.register("dag/adaptive", "dovetail.adaptation.adaptive:Adaptive", "changes among compositions as the work changes")
+_ABOVE = "dovetail.adaptation"
+SCHEDULERS.register("dag/composed", f"{_ABOVE}.composed:Composed", "four parts: order, size, place, dispatch")
+SCHEDULERS.register("dag/adaptive", f"{_ABOVE}.adaptive:Adaptive", "changes among compositions as the work changes")

@@ -56,5 +56,3 @@ class Exp3:
             Belief(total / n, 0.5 / sqrt(n), float(n)) if n else Belief(0.5, inf, 0.0)
             for total, n in zip(self._total, self._pulls, strict=True)
         ]
-
-

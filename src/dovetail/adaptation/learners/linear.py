@@ -1,4 +1,4 @@
-"""A linear contextual bandit: an arm's reward is linear in the features of the work; Thompson sampling over the weights.
+"""A linear contextual bandit: rewards are linear in the features of the work, with Thompson sampling over the weights.
 
 For each arm Bayesian linear regression with a normal prior (Agrawal and Goyal 2013): precision A = I/prior^2 +
 sum x x'/noise^2, mean A^-1 sum x r/noise^2.  Features come with a constant, so an arm has a worth of its own too.

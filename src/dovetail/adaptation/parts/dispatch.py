@@ -93,7 +93,10 @@ class Hawk(DispatchPart):
         return self._room(view, is_long) if is_long[job] else self._executors
 
     def _room(self, view: DagView, is_long: Bools) -> int:
-        """Executors that long jobs may still be given."""
+        """Executors that long jobs may still be given.  While nothing runs nothing is held back: what they hold may be
+        too small for what they need, and they would wait for ever."""
+        if not view.stage_running.any():
+            return self._executors
         theirs = max(1, int(self._executors * (1.0 - self.params.reserved)))
         return theirs - int(view.job_executors[is_long].sum())
 

@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from dovetail.core.dag import DagInfo, DagView, Floats
+from dovetail.core.dag import DagInfo, DagView, Floats, Ints
 from dovetail.schedulers.heuristic.list_kernel import LEAST_DEMAND
 from dovetail.schedulers.heuristic.list_rule import Equal
 
@@ -37,12 +37,12 @@ def needed_share(view: DagView, resource: Equal, totals: Totals) -> list[float]:
     return [max(need, LEAST_DEMAND) for need in needed]
 
 
-def _sums(view: DagView, tasks: np.ndarray) -> tuple[Floats, Floats]:
+def _sums(view: DagView, tasks: Ints) -> tuple[Floats, Floats]:
     """Demand of so many tasks of each stage, by job.  In order of stages, as the kernel adds them up."""
     jobs = len(view.job_id)
     return (
-        np.bincount(view.stage_job, tasks * view.stage_cpu, jobs),
-        np.bincount(view.stage_job, tasks * view.stage_memory, jobs),
+        np.bincount(view.stage_job, tasks * view.stage_cpu, jobs).astype(np.float64, copy=False),
+        np.bincount(view.stage_job, tasks * view.stage_memory, jobs).astype(np.float64, copy=False),
     )
 
 

@@ -1,8 +1,9 @@
 """A workload that changes its kind every few minutes: phases of `granularity`, batched or one by one, over and over.
 
 A phase is written kind-shape-arrivals, such as `fine-wide-batched`.  Within it jobs keep `executors` busy for a share
-`load` of the time: one by one and at random, or so many at once, at regular intervals from the start of the phase.  Phases last
-`phase_s` each and follow one another until there are enough jobs.  A job is called after its phase: `p3-fine-wide-17`.
+`load` of the time: one by one and at random, or so many at once, at regular intervals from the start of the phase.
+Phases last `phase_s` each and follow one another until there are enough jobs.  A job is called after its phase:
+`p3-fine-wide-17`.
 
 Arrivals are part of the workload, so it is played with `--arrivals trace`, every seed a sequence of its own.  With
 `batch` or `poisson` its jobs are drawn like those of any other catalogue, without phases.

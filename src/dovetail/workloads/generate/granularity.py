@@ -108,21 +108,23 @@ def _stages(shape: Shape, rng: np.random.Generator) -> int:
     return low + int(rng.random() * (high - low + 1))
 
 
-def _tasks(
-    shape: Shape, grains: list[Grain], lengths: Ints, row: Ints, place: Ints, rng: np.random.Generator
-) -> Ints:
+def _tasks(shape: Shape, grains: list[Grain], lengths: Ints, row: Ints, place: Ints, rng: np.random.Generator) -> Ints:
     """(stages,) how many tasks each has."""
     low, high = (np.array([float(grain.tasks[side]) for grain in grains])[row] for side in (0, 1))
     if shape == "even":  # the same in all jobs, however many stages it is divided among
-        return np.maximum(np.round(np.sqrt(low * high) * 2.5 / lengths[row]), 1).astype(np.int64)
-    tasks = low * np.exp(np.log(high / low) * rng.random(row.size))
+        return _whole(np.sqrt(low * high) * 2.5 / lengths[row])
+    tasks: Floats = low * np.exp(np.log(high / low) * rng.random(row.size))
     if shape == "skewed":
         tasks *= np.exp(_TAIL_SIGMA * normal(rng, (lengths.size,)) - 0.5)[row]
     elif shape == "wide":
         tasks *= np.where(place == 0, 2.0, 0.5)
     elif shape == "deep":
         tasks /= 3.0
-    return np.maximum(np.round(tasks), 1).astype(np.int64)
+    return _whole(tasks)
+
+
+def _whole(tasks: Floats) -> Ints:
+    return np.maximum(np.round(tasks), 1.0).astype(np.int64)
 
 
 def _memory(shape: Shape, row: Ints, kinds: int, rng: np.random.Generator) -> Floats:
