@@ -109,7 +109,7 @@ def test_a_composition_that_fails_is_replaced_at_once(how: str) -> None:
 def test_when_the_fallback_fails_too_it_says_so() -> None:
     scheduler = Adaptive(AdaptiveParams(compositions=(BAD,), fallback=BAD))
     scheduler.assembly._schedulers[0] = Breaks(scheduler.assembly._schedulers[0], 5, "limit")  # type: ignore[call-overload]
-    with pytest.raises(DovetailError, match="the fallback .* failed"):
+    with pytest.raises(DovetailError, match=r"the fallback .* failed"):
         play(scheduler)
 
 

@@ -68,7 +68,8 @@ def test_hawk_keeps_a_part_for_short_jobs() -> None:
     assert ask(hawk, make_view([long, short], offered=12)) == DagDecision(0, 40, -1, Reason.FIRST_ARRIVED)
     full = JobSketch([StageSketch(tasks=90, mean_s=10.0, running=40)], executors=40)
     assert ask(hawk, make_view([full, short], offered=10)) == DagDecision(1, 10, -1, Reason.FIRST_ARRIVED)
-    assert ask(hawk, make_view([full], offered=10)) is None
+    alone = ask(hawk, make_view([full], offered=10))
+    assert alone == DagDecision(0, 41, -1, Reason.FIRST_ARRIVED), "singly, while no short job wants them"
 
 
 def test_mercury_serves_the_guaranteed_part_first() -> None:

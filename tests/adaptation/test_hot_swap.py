@@ -23,7 +23,7 @@ TEXTS = (
 
 
 def test_a_thousand_swaps_under_load_lose_nothing() -> None:
-    workload = open_source("granularity").sequence(60, Arrivals("poisson", interval_s=4.0), SeedTree(3))
+    workload = open_source("granularity").sequence(120, Arrivals("poisson", interval_s=4.0), SeedTree(3))
     world = DagWorld(workload, DagOptions(executors=40), SeedTree(3), record=True)
     assembly = Assembly([parse_composition(text) for text in TEXTS])
     assembly.reset(world.info, np.random.default_rng(0))

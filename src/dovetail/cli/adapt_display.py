@@ -68,8 +68,8 @@ def beliefs_table(event: Event, compositions: Sequence[str]) -> RenderableType:
     for name, belief in zip(compositions, event.beliefs, strict=False):
         width = f"{belief.width:.2f}" if isfinite(belief.width) else "?"
         known = (f"{belief.mean:.2f}", width, f"{belief.pulls:.0f}") if belief.pulls else ("?", "", "0")
-        runs = name == event.composition
-        table.add_row(
-            ("tries" if event.explores else "runs") if runs else "", name, *known, style="bold" if runs else ""
-        )
+        if name == event.composition:
+            table.add_row("tries" if event.explores else "runs", name, *known, style="bold")
+        else:
+            table.add_row("", name, *known)
     return table

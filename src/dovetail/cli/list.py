@@ -32,9 +32,8 @@ def run(args: argparse.Namespace) -> int:
     for registry in dict.fromkeys(registry for registry, _ in found):
         for problem in registry.problems():
             print(f"dovetail: warning: {problem}", file=sys.stderr)
-    print(
-        _as_json(entries, params, "parts" if args.parts else "schedulers") if args.json else _as_text(entries, params)
-    )
+    kind = "parts" if args.parts else "schedulers"
+    print(_as_json(entries, params, kind) if args.json else _as_text(entries, params))
     return 0
 
 

@@ -60,7 +60,11 @@ def _is_long(view: DagView, long_s: float) -> Bools:
 
 
 class Hawk(DispatchPart):
-    """Long jobs share all but a reserved part.  Of the short ones only those that were probed compete."""
+    """Long jobs share all but a reserved part.  Of the short ones only those that were probed compete.
+
+    Departure: while no short job wants executors of the reserved part, a long one gets them singly.  What is declined is
+    not offered again before something changes, and a long job whose own executors are too small would wait for ever.
+    """
 
     KEEP = Keep.BELOW_CAP
     NARROWS = True
@@ -82,21 +86,18 @@ class Hawk(DispatchPart):
     def competing(self, view: DagView) -> Bools:
         is_long = _is_long(view, self.params.long_s)
         asked = np.zeros(len(view.job_id), np.bool_)
-        asked[is_long] = self._room(view, is_long) > 0
         short = np.unique(view.stage_job[view.stage_valid & ~is_long[view.stage_job]])
+        asked[is_long] = short.size == 0 or self._room(view, is_long) > 0
         asked[self._rng.permutation(short)[: self.params.probes]] = True
         competing: Bools = asked[view.stage_job]
         return competing
 
     def most(self, view: DagView, job: int) -> int:
         is_long = _is_long(view, self.params.long_s)
-        return self._room(view, is_long) if is_long[job] else self._executors
+        return max(1, self._room(view, is_long)) if is_long[job] else self._executors
 
     def _room(self, view: DagView, is_long: Bools) -> int:
-        """Executors that long jobs may still be given.  While nothing runs nothing is held back: what they hold may be
-        too small for what they need, and they would wait for ever."""
-        if not view.stage_running.any():
-            return self._executors
+        """Executors that long jobs may still be given."""
         theirs = max(1, int(self._executors * (1.0 - self.params.reserved)))
         return theirs - int(view.job_executors[is_long].sum())
 
