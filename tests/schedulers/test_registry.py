@@ -8,6 +8,9 @@ DAG = [
     "dag/srtf",
     "dag/fair",
     "dag/fair-spill",
+    "dag/drf",
+    "dag/fair-threads",
+    "dag/fair-memory",
     "dag/weighted-fair",
     "dag/hesrpt",
     "dag/critical-path",
@@ -18,6 +21,8 @@ DAG = [
     "dag/oracle-search",
     "dag/decima",
     "dag/decima-search",
+    "dag/composed",
+    "dag/adaptive",
 ]
 
 

@@ -1,4 +1,7 @@
-"""`dovetail list`: the registered schedulers. Imports none of them unless their parameters are asked for."""
+"""`dovetail list`: the registered schedulers, or the parts and learners that adaptation chooses from.
+
+Imports none of them unless their parameters are asked for.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,47 @@ import sys
 from typing import Any
 
 from dovetail.core.config import FieldInfo, describe, to_plain
-from dovetail.core.errors import MissingExtra
-from dovetail.core.registry import Entry
+from dovetail.core.errors import MissingExtra, UnknownName
+from dovetail.core.registry import Entry, Registry
 from dovetail.schedulers import SCHEDULERS
 
 Params = dict[str, list[FieldInfo] | MissingExtra]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("family", nargs="?", help="only this family, such as dag")
+    parser.add_argument("family", nargs="?", help="only this family, such as dag; of parts, only this verb")
     parser.add_argument("--params", action="store_true", help="also show the parameters and their defaults")
+    parser.add_argument("--parts", action="store_true", help="instead, the parts and learners of dag/adaptive")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
 def run(args: argparse.Namespace) -> int:
-    entries = SCHEDULERS.entries(args.family)
-    params = {entry.name: _params(entry.name) for entry in entries} if args.params else None
-    for problem in SCHEDULERS.problems():
-        print(f"dovetail: warning: {problem}", file=sys.stderr)
-    print(_as_json(entries, params) if args.json else _as_text(entries, params))
+    found = _parts(args.family) if args.parts else [(SCHEDULERS, entry) for entry in SCHEDULERS.entries(args.family)]
+    entries = [entry for _, entry in found]
+    params = {entry.name: _params(registry, entry.name) for registry, entry in found} if args.params else None
+    for registry in dict.fromkeys(registry for registry, _ in found):
+        for problem in registry.problems():
+            print(f"dovetail: warning: {problem}", file=sys.stderr)
+    kind = "parts" if args.parts else "schedulers"
+    print(_as_json(entries, params, kind) if args.json else _as_text(entries, params))
     return 0
 
 
-def _params(name: str) -> list[FieldInfo] | MissingExtra:
+def _parts(verb: str | None) -> list[tuple[Registry, Entry]]:
+    from dovetail.adaptation.learners import LEARNERS
+    from dovetail.adaptation.parts import PARTS
+
+    found = [(registry, entry) for registry in (PARTS, LEARNERS) for entry in registry.entries()]
+    verbs = dict.fromkeys(entry.family for _, entry in found)
+    if verb is not None and verb not in verbs:
+        raise UnknownName("verb", verb, verbs)
+    return [(registry, entry) for registry, entry in found if verb in (None, entry.family)]
+
+
+def _params(registry: Registry, name: str) -> list[FieldInfo] | MissingExtra:
     """Parameters, or what must be installed to see them: one such scheduler does not spoil the list."""
     try:
-        params_type = SCHEDULERS.params_type(name)
+        params_type = registry.params_type(name)
     except MissingExtra as missing:
         return missing
     return [] if params_type is None else list(describe(params_type))
@@ -70,7 +88,7 @@ def _shown(default: object) -> str:
     return str(plain)
 
 
-def _as_json(entries: list[Entry], params: Params | None) -> str:
+def _as_json(entries: list[Entry], params: Params | None, kind: str) -> str:
     rows = []
     for entry in entries:
         row: dict[str, Any] = {
@@ -85,7 +103,7 @@ def _as_json(entries: list[Entry], params: Params | None) -> str:
         elif fields is not None:
             row["params"] = [_field_as_json(field) for field in fields]
         rows.append(row)
-    return json.dumps({"schema": 1, "schedulers": rows}, indent=2)
+    return json.dumps({"schema": 1, kind: rows}, indent=2)
 
 
 def _field_as_json(field: FieldInfo) -> dict[str, Any]:

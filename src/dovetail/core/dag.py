@@ -88,6 +88,7 @@ class Reason(IntEnum):
     LEARNED = 13
     OUTSIDE_AGENT = 14
     LOOK_AHEAD_AGREES = 15
+    LEAST_SERVICE = 16
 
 
 REASON_TEXT: dict[Reason, str] = {
@@ -107,6 +108,7 @@ REASON_TEXT: dict[Reason, str] = {
     Reason.LEARNED: "the learned policy preferred it",
     Reason.OUTSIDE_AGENT: "chosen by an agent outside",
     Reason.LOOK_AHEAD_AGREES: "looking ahead, nothing beat the base heuristic's choice",
+    Reason.LEAST_SERVICE: "the job has received the least service so far",
 }
 
 

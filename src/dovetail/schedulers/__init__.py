@@ -20,6 +20,9 @@ _add("dag/sjf-cp", "heuristic.sjf_cp:SjfCp", "job with the least total work firs
 _add("dag/srtf", "heuristic.srtf:Srtf", "job with the least remaining work first")
 _add("dag/fair", "heuristic.fair:Fair", "an equal share of the executors for every job")
 _add("dag/fair-spill", "heuristic.fair_spill:FairSpill", "fair, and what a job cannot use goes to others")
+_add("dag/drf", "heuristic.drf:Drf", "the job with the lowest dominant share of threads or memory first")
+_add("dag/fair-threads", "heuristic.fair_threads:FairThreads", "equally many threads for every job")
+_add("dag/fair-memory", "heuristic.fair_memory:FairMemory", "equally much memory for every job")
 _add("dag/weighted-fair", "heuristic.weighted_fair:WeightedFair", "shares in proportion to work ** alpha")
 _add("dag/hesrpt", "heuristic.hesrpt:HeSrpt", "larger shares for jobs with less work left, by rank")
 _add("dag/critical-path", "heuristic.critical_path:CriticalPath", "stage with the longest path of work first")
@@ -30,3 +33,9 @@ _add("dag/rollout", "optimise.rollout:Rollout", "one-step look-ahead, completed 
 _add("dag/oracle-search", "optimise.oracle_search:OracleSearch", "rollout that knows the future: no real scheduler")
 _add("dag/decima", "learned.decima.scheduler:Decima", "a graph network, trained on job sequences of this kind")
 _add("dag/decima-search", "learned.decima.decima_search:DecimaSearch", "dag/decima, weighed by look-ahead")
+
+# Schedulers made of schedulers live above this layer.  They are lines here all the same, and not an entry point of our
+# own: that would be read from the installed metadata, and a checkout would lack them until it is installed again.
+_ABOVE = "dovetail.adaptation"
+SCHEDULERS.register("dag/composed", f"{_ABOVE}.composed:Composed", "four parts: order, size, place, dispatch")
+SCHEDULERS.register("dag/adaptive", f"{_ABOVE}.adaptive:Adaptive", "changes among compositions as the work changes")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,8 @@ BUNDLED = {
     "layered": "dovetail.workloads.generate.shapes:Layered",
     "chains": "dovetail.workloads.generate.shapes:Chains",
     "fork-joins": "dovetail.workloads.generate.shapes:ForkJoins",
+    "granularity": "dovetail.workloads.generate.granularity:Granularity",
+    "changing": "dovetail.workloads.generate.changing:Changing",
 }
 """Bundled workloads: name -> parameters whose `catalogue()` makes it.  Defaults always give the same one."""
 
@@ -33,6 +35,13 @@ class Generator(Protocol):
     """Parameters of a generator."""
 
     def catalogue(self) -> DagCatalogue: ...
+
+
+@runtime_checkable
+class HasOwnArrivals(Protocol):
+    """Parameters of a generator that also says when jobs arrive."""
+
+    def source(self, name: str) -> DagSource: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +132,8 @@ def open_source(name_or_path: str | Path) -> DagSource:
     name, overrides = parse_spec(text)
     if name not in BUNDLED:
         raise UnknownName("workload", name, BUNDLED)
-    return DagSource(text, generator(name, overrides).catalogue())
+    made = generator(name, overrides)
+    return made.source(text) if isinstance(made, HasOwnArrivals) else DagSource(text, made.catalogue())
 
 
 def generator(name: str, overrides: Mapping[str, object]) -> Generator:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.core.dag import DagView, Floats, Ints, Reason
-from dovetail.schedulers.heuristic.list_rule import Keep, Order, StageRule
+from dovetail.schedulers.heuristic.list_rule import Equal, Keep, Order, StageRule
 
 NO_SHARE = 3  # a tier: the job may not have any
 ROUND_OFF = 1e-9  # so that 50 * 0.2 executors are 10, not 11
 
 # `params`, in this order
 ORDER, STAGE_RULE, READY_FIRST, CAPPED, ALPHA, KEEP, SPILL, EXECUTORS, REASON = range(9)
-LONG_THRESHOLD, FIT_THRESHOLD, SPEEDUP = 9, 10, 11
-CLASSES = 12  # from here on: executors of each class, then its CPU, then its memory
+LONG_THRESHOLD, FIT_THRESHOLD, SPEEDUP, EQUAL, TOTAL_CPU, TOTAL_MEMORY = 9, 10, 11, 12, 13, 14
+CLASSES = 15  # from here on: executors of each class, then its CPU, then its memory
 
 # compiled code sees plain numbers
 _BY_ARRIVAL, _BY_TOTAL_WORK, _BY_WORK_LEFT = int(Order.ARRIVAL), int(Order.TOTAL_WORK), int(Order.WORK_LEFT)
+_BY_THREADS, _BY_MEMORY = int(Order.THREADS_USED), int(Order.MEMORY_USED)
+_EQUAL_EXECUTORS, _EQUAL_THREADS, _EQUAL_MEMORY = int(Equal.EXECUTORS), int(Equal.THREADS), int(Equal.MEMORY)
+LEAST_DEMAND = 1e-6  # of a task, as a share of the cluster: one that needs nothing is not worth infinitely much
 _BY_PATH, _BY_TROUBLE, _BY_SCARCITY = int(StageRule.CRITICAL_PATH), int(StageRule.TROUBLESOME), int(StageRule.SCARCE)
 _BELOW_CAP, _ALWAYS = int(Keep.BELOW_CAP), int(Keep.ALWAYS)
 _KEEP_IN_JOB = int(Reason.KEEP_IN_JOB)
@@ -33,11 +36,25 @@ def list_kernel(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
     capped = params[CAPPED] > 0.0
     alpha = params[ALPHA]
     by_rank = params[SPEEDUP] > 0.0
+    equal = params[EQUAL] if capped and not by_rank else _EQUAL_EXECUTORS
     total = 0.0  # of the weights; of the unsaturated jobs where shares go by rank
     if capped:
         for job in range(view.job_unclaimed.size):
             if view.job_unclaimed[job] > 0:
-                total += 1.0 if by_rank or alpha == 0.0 else max(view.job_work_s[job], 1e-6) ** alpha
+                if equal != _EQUAL_EXECUTORS:
+                    tasks, cpu, memory = 0, 0.0, 0.0
+                    for s in range(view.job_stage_ptr[job], view.job_stage_ptr[job + 1]):
+                        tasks += view.stage_unclaimed[s]
+                        cpu += view.stage_unclaimed[s] * view.stage_cpu[s]
+                        memory += view.stage_unclaimed[s] * view.stage_memory[s]
+                    cpu /= params[TOTAL_CPU] * tasks
+                    memory /= params[TOTAL_MEMORY] * tasks
+                    need = cpu if equal == _EQUAL_THREADS else memory if equal == _EQUAL_MEMORY else max(cpu, memory)
+                    total += 1.0 / max(need, LEAST_DEMAND)
+                elif by_rank or alpha == 0.0:
+                    total += 1.0
+                else:
+                    total += max(view.job_work_s[job], 1e-6) ** alpha
 
     by_trouble = params[STAGE_RULE] == _BY_TROUBLE
     classes = view.source_by_class.size
@@ -66,6 +83,16 @@ def list_kernel(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
                             rank += 1
                     power = 1.0 / (1.0 - params[SPEEDUP])
                     share = (rank / total) ** power - ((rank - 1) / total) ** power
+                elif equal != _EQUAL_EXECUTORS:
+                    tasks, cpu, memory = 0, 0.0, 0.0
+                    for s in range(view.job_stage_ptr[job], view.job_stage_ptr[job + 1]):
+                        tasks += view.stage_unclaimed[s]
+                        cpu += view.stage_unclaimed[s] * view.stage_cpu[s]
+                        memory += view.stage_unclaimed[s] * view.stage_memory[s]
+                    cpu /= params[TOTAL_CPU] * tasks
+                    memory /= params[TOTAL_MEMORY] * tasks
+                    need = cpu if equal == _EQUAL_THREADS else memory if equal == _EQUAL_MEMORY else max(cpu, memory)
+                    share = 1.0 / max(need, LEAST_DEMAND) / total
                 else:
                     share = (1.0 if alpha == 0.0 else max(view.job_work_s[job], 1e-6) ** alpha) / total
                 cap = max(1, int(np.ceil(params[EXECUTORS] * share - ROUND_OFF)))
@@ -86,6 +113,16 @@ def list_kernel(view: DagView, params: Floats, state: Ints, out: Ints) -> int:
                 key = view.job_work_s[job]
             elif params[ORDER] == _BY_WORK_LEFT:
                 key = view.job_work_left_s[job]
+            elif params[ORDER] >= _BY_THREADS:
+                cpu, memory = 0.0, 0.0
+                for s in range(view.job_stage_ptr[job], view.job_stage_ptr[job + 1]):
+                    cpu += view.stage_running[s] * view.stage_cpu[s]
+                    memory += view.stage_running[s] * view.stage_memory[s]
+                cpu /= params[TOTAL_CPU]
+                memory /= params[TOTAL_MEMORY]
+                key = (
+                    cpu if params[ORDER] == _BY_THREADS else memory if params[ORDER] == _BY_MEMORY else max(cpu, memory)
+                )
             skip = tier == NO_SHARE or tier > best_tier or (tier == best_tier and best >= 0 and key > best_key)
             if by_trouble and not skip:
                 # mark the stages of this job that are troublesome, then those that lead to a marked one

@@ -13,7 +13,8 @@ The cap of job j is ceil(executors * w_j / sum of w), w = total work ** alpha, o
 (alpha 0: equal caps).  With `speedup` q above 0 shares go by rank instead: of m unsaturated jobs the one with
 the i-th most work left gets (i/m)^e - ((i-1)/m)^e of the executors, e = 1 / (1 - q).  In tiers 0 and 1 the limit
 is the cap; without caps, when executors are kept regardless of the cap, and in tier 2 the job gets all that is on
-offer.
+offer.  With `equal` the weight is 1 / (what one of the job's unclaimed tasks needs of that resource, on average), so
+that jobs at their caps use equally much of it; of the dominant resource, this is dominant resource fairness.
 
 A rule is data, not code: `list_scheduling` interprets it in Python and `list_kernel` compiled.  So all list
 schedulers share one compilation, and order or size can be exchanged while work is running.
@@ -37,6 +38,18 @@ class Order(IntEnum):
     ARRIVAL = 1
     TOTAL_WORK = 2
     WORK_LEFT = 3
+    THREADS_USED = 4  # by its running tasks, as a share of the cluster's
+    MEMORY_USED = 5
+    DOMINANT_SHARE = 6  # the larger of the two
+
+
+class Equal(IntEnum):
+    """Of what jobs at their caps use equally much."""
+
+    EXECUTORS = 0
+    THREADS = 1
+    MEMORY = 2
+    DOMINANT = 3  # of the resource that the job needs the larger share of
 
 
 class StageRule(IntEnum):
@@ -74,6 +87,7 @@ class SizeRule:
     capped: bool = False  # False: as many as it can use
     alpha: float = 0.0  # weight in the sharing-out is total work ** alpha
     speedup: float = 0.0  # above 0: shares by rank of work left, for jobs that speed up as executors ** speedup
+    equal: Equal = Equal.EXECUTORS  # instead of weights by work
     keep: Keep = Keep.NEVER
     spill: bool = False  # executors that no job may take under the caps go to whoever can use them
 

@@ -11,8 +11,15 @@ import numpy as np
 from dovetail.core.dag import DagDecision, DagInfo, DagKernel, DagView, Reason
 from dovetail.core.errors import DovetailError
 from dovetail.schedulers.heuristic.list_kernel import MOST_MARKS, NO_SHARE, ROUND_OFF, list_kernel
-from dovetail.schedulers.heuristic.list_rule import Keep, ListRule, Order, StageRule
+from dovetail.schedulers.heuristic.list_rule import Equal, Keep, ListRule, Order, StageRule
+from dovetail.schedulers.heuristic.resource_use import cluster_totals, needed_share, used_share
 from dovetail.schedulers.heuristic.troublesome import executors_that_fit, leads_to_trouble
+
+_EQUAL_OF = {
+    Order.THREADS_USED: Equal.THREADS,
+    Order.MEMORY_USED: Equal.MEMORY,
+    Order.DOMINANT_SHARE: Equal.DOMINANT,
+}
 
 
 class ListScheduler:
@@ -21,11 +28,13 @@ class ListScheduler:
     def __init__(self, rule: ListRule) -> None:
         self.rule = rule
         self._info: DagInfo | None = None
+        self._totals = (1.0, 1.0)
         self._params = np.zeros(0)
 
     def reset(self, info: DagInfo, rng: np.random.Generator) -> None:
         order, size = self.rule.order, self.rule.size
         self._info = info
+        self._totals = cluster_totals(info)
         self._params = np.array(
             [
                 float(order.jobs),
@@ -40,6 +49,8 @@ class ListScheduler:
                 order.long_threshold,
                 order.fit_threshold,
                 size.speedup,
+                float(size.equal),
+                *self._totals,
                 *(float(kind.count) for kind in info.classes),
                 *(kind.cpu for kind in info.classes),
                 *(kind.memory for kind in info.classes),
@@ -110,6 +121,8 @@ class ListScheduler:
             return cast(list[float], view.job_work_left_s.tolist())
         if order == Order.TOTAL_WORK:
             return cast(list[float], view.job_work_s.tolist())
+        if order >= Order.THREADS_USED:
+            return used_share(view, _EQUAL_OF[order], self._totals)
         return range(len(view.job_id)) if order == Order.ARRIVAL else ()
 
     def _first_stage(self, view: DagView, stages: list[int]) -> tuple[int, bool]:
@@ -147,10 +160,17 @@ class ListScheduler:
         unclaimed = view.job_unclaimed.tolist()
         if self.rule.size.speedup > 0.0:
             return self._caps_by_rank(view, unclaimed, executors)
+        if self.rule.size.equal != Equal.EXECUTORS:
+            needed = needed_share(view, self.rule.size.equal, self._totals)
+            return self._caps_by_weight([1.0 / need for need in needed], unclaimed, executors)
         if alpha == 0.0:
             sharing = len(unclaimed) - unclaimed.count(0)
             return [-(-executors // max(1, sharing))] * len(unclaimed)
-        weights = [max(work, 1e-6) ** alpha for work in view.job_work_s.tolist()]
+        return self._caps_by_weight(
+            [max(work, 1e-6) ** alpha for work in view.job_work_s.tolist()], unclaimed, executors
+        )
+
+    def _caps_by_weight(self, weights: list[float], unclaimed: list[int], executors: int) -> list[int]:
         total = 0.0
         for weight, tasks in zip(weights, unclaimed, strict=True):
             if tasks > 0:
