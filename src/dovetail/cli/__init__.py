@@ -30,7 +30,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "train": ("dovetail.cli.train", "learn a scheduler for a workload"),
     "evaluate": ("dovetail.cli.evaluate", "compare a trained network with the heuristics on held-out sequences"),
     "tune": ("dovetail.cli.tune", "search a scheduler's parameters on training seeds"),
-    "list": ("dovetail.cli.list", "list the schedulers, or parts to make them of, and their parameters"),
     "run": ("dovetail.cli.run", "replay a workload on a real engine and compare it with its simulation"),
     "up": ("dovetail.cli.up", "start an engine that runs real jobs on this machine"),
     "submit": ("dovetail.cli.submit", "give a job file to a running engine"),
@@ -38,7 +37,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "cancel": ("dovetail.cli.cancel", "stop jobs of a running engine"),
     "drain": ("dovetail.cli.drain", "let a running engine finish its jobs and take no new ones"),
     "down": ("dovetail.cli.down", "end a running engine"),
-    "list": ("dovetail.cli.list", "list the schedulers and their parameters"),
+    "list": ("dovetail.cli.list", "list the schedulers, or parts to make them of, and their parameters"),
     "bench": ("dovetail.cli.bench", "measure the simulator's speed on this machine"),
 }
 

@@ -9,6 +9,7 @@ import numpy as np
 from dovetail.execution.status import OverheadStatus
 
 KEPT = 65_536  # of each kind, the latest
+FRESH = 10_000
 
 
 class Overheads:
@@ -17,14 +18,25 @@ class Overheads:
     def __init__(self) -> None:
         self._latest_s: dict[str, deque[float]] = {}
         self._counts: dict[str, int] = {}
+        self._fresh_s: dict[str, list[float]] = {}  # since the last `drain`, bounded
 
     def add(self, name: str, spent_s: float) -> None:
         latest_s = self._latest_s.get(name)
         if latest_s is None:
             latest_s = self._latest_s[name] = deque(maxlen=KEPT)
             self._counts[name] = 0
+            self._fresh_s[name] = []
         latest_s.append(spent_s)
+        if len(self._fresh_s[name]) < FRESH:
+            self._fresh_s[name].append(spent_s)
         self._counts[name] += 1
+
+    def drain(self, name: str) -> list[float]:
+        """What was added since the last time, or the beginning of it."""
+        fresh_s = self._fresh_s.get(name, [])
+        if fresh_s:
+            self._fresh_s[name] = []
+        return fresh_s
 
     def status(self) -> tuple[OverheadStatus, ...]:
         found = []

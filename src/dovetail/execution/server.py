@@ -17,6 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from dovetail.core.observation import Observation
 from dovetail.execution.control_hub import ControlHub
 from dovetail.execution.control_sockets import ControlSockets
 from dovetail.execution.controller import Controller
@@ -47,6 +48,7 @@ from dovetail.execution.workers import Entry, Workers
 
 COMMIT_EVERY_S = 0.02
 RETRY_JOURNAL_S = 1.0
+OBSERVE_EVERY_S = 1.0
 KEPT_NOTICES = 1000
 STATES: dict[str, State] = {"done": "succeeded", "failed": "failed", "cancelled": "cancelled"}
 
@@ -98,6 +100,7 @@ class Server:
         self.selector = selectors.DefaultSelector()
         self.started_s = time.time()
         self.tasks_finished = 0
+        self._tasks_observed = 0
         self._time_scale = time_scale
         self._origin_s = time.monotonic()
         self._arguments = arguments
@@ -131,6 +134,7 @@ class Server:
             self.controller.tell_decisions(self._recorder.decided)
         self._resume_jobs()
         self.workers.start(self.selector, self)
+        self.at(OBSERVE_EVERY_S, self._observe)
 
     def step(self) -> None:
         """Wait for something to happen, and handle it."""
@@ -185,6 +189,20 @@ class Server:
             self._retry_at_s,
         )
         return None if due_s == float("inf") else max(0.0, due_s - now_s)
+
+    def _observe(self) -> None:
+        """Tell the scheduler what was measured since the last time."""
+        waited_s, tasks = self.overheads.drain("free to start"), self.tasks_finished - self._tasks_observed
+        self._tasks_observed = self.tasks_finished
+        executors = max(1, len(self.executors_up))
+        self.controller.observe(
+            Observation(
+                scheduling_overhead_s=sum(waited_s) / len(waited_s) if waited_s else None,
+                utilisation=len(self.controller.busy_executors()) / executors,
+                tasks_per_s=tasks / OBSERVE_EVERY_S,
+            )
+        )
+        self.at(OBSERVE_EVERY_S, self._observe)
 
     # --- jobs ---
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from dovetail.core.dag import DagInfo, DagView, ExecutorClass
 from dovetail.core.errors import ConfigError
+from dovetail.core.observation import Observation, Observer
 from dovetail.execution.controller.copies import CopyOptions, overdue
 from dovetail.execution.controller.estimates import Estimates
 from dovetail.execution.controller.manager import Check, ResourceManager
@@ -143,10 +144,15 @@ class Controller:
     def busy_executors(self) -> list[int]:
         return [number for number, executor in self._executors.items() if executor.state is State.BUSY]
 
-    def adaptation(self) -> Any:
-        """What the scheduler tells of itself, if it adapts."""
-        tell = getattr(self._scheduler, "story", None)
-        return None if tell is None else tell()
+    def observe(self, observation: Observation) -> None:
+        """Tell the scheduler what no view shows, if it wants to know."""
+        if isinstance(self._scheduler, Observer):
+            self._scheduler.observe(observation)
+
+    def adaptation(self, since: int = 0) -> list[dict[str, Any]] | None:
+        """What an adaptive scheduler did and why, from event number `since` on; None if it does not adapt."""
+        events = getattr(self._scheduler, "events", None)
+        return None if events is None else [event.as_json() for event in events[since:]]
 
     # --- jobs ---
 
@@ -419,7 +425,10 @@ class Controller:
     def _ask(self, view: DagView, check: Check) -> list[Gift]:
         self.decisions += 1
         try:
-            return check(self._scheduler.decide(view))
+            gifts = check(self._scheduler.decide(view))
+            if self.options.batch_s:
+                self._manager.batch_s = getattr(self._scheduler, "batch_s", 0.0) or self.options.batch_s
+            return gifts
         except Exception as error:  # whatever a scheduler does, the jobs go on
             self._fall_back(f"{type(error).__name__}: {error}")
         return check(self._scheduler.decide(view))
