@@ -47,6 +47,7 @@ from dovetail.execution.spec import JobSpec
 
 TIMEOUT, GRACE, COPIES = range(3)
 """Kinds of timers; the arrival of executors is the manager's."""
+LATEST = 200  # events of an adaptive scheduler that are told
 
 
 @dataclass(frozen=True)
@@ -149,10 +150,14 @@ class Controller:
         if isinstance(self._scheduler, Observer):
             self._scheduler.observe(observation)
 
-    def adaptation(self, since: int = 0) -> list[dict[str, Any]] | None:
-        """What an adaptive scheduler did and why, from event number `since` on; None if it does not adapt."""
+    def adaptation(self) -> dict[str, Any] | None:
+        """What an adaptive scheduler did last, and why; None if the scheduler does not adapt."""
         events = getattr(self._scheduler, "events", None)
-        return None if events is None else [event.as_json() for event in events[since:]]
+        if events is None:
+            return None
+        first = max(0, len(events) - LATEST)
+        told = [event.as_json() for event in events[first:]]
+        return {"compositions": list(getattr(self._scheduler, "names", ())), "first": first, "events": told}
 
     # --- jobs ---
 

@@ -1,0 +1,95 @@
+"""The commands against a real engine that `dovetail up` started: what a person would type, from start to end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dovetail.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+JOB = """
+name = "count"
+
+[[stage]]
+name = "count"
+tasks = "*.txt"
+command = ["wc", "-w", "{task}"]
+
+[[stage]]
+name = "length"
+after = ["count"]
+call = "builtins:len"
+tasks = [["a", "b"], ["c"]]
+"""
+
+
+@pytest.fixture
+def engine() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="dvt-") as name:
+        directory = Path(name)
+        command = [sys.executable, "-m", "dovetail", "up", "--directory", name, "--executors", "2"]
+        process = subprocess.Popen([*command, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        said = process.stderr.readline() + process.stderr.readline()
+        assert "2 executors" in said and "clients over TCP" in said, said
+        (directory / "address").write_text(said.rsplit("--connect ", 1)[1].split()[0])
+        yield directory
+        if (directory / "control.sock").exists():
+            process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        process.stderr.close()
+
+
+def test_a_job_file_from_submission_to_results(engine: Path, tmp_path: Path, capsys: Capture) -> None:
+    for name, words in (("one", "a b c"), ("two", "d e")):
+        (tmp_path / f"{name}.txt").write_text(words)
+    (tmp_path / "job.toml").write_text(JOB)
+    where = ["--directory", str(engine)]
+    assert main(["submit", str(tmp_path / "job.toml"), "--results", "length", *where]) == 0
+    assert capsys.readouterr().out.split() == ["2", "1"]
+    over_tcp = ["--connect", (engine / "address").read_text(), "--token-file", str(engine / "token")]
+    assert main(["status", "--json", *over_tcp]) == 0
+    status = json.loads(capsys.readouterr().out)
+    assert [job["state"] for job in status["jobs"]] == ["succeeded"] and status["executors"] == 2
+    (engine / "wrong").write_text("not the right token at all\n")
+    assert main(["status", *over_tcp[:3], str(engine / "wrong")]) == 2
+    assert "token" in capsys.readouterr().err
+
+
+def test_swap_and_adapt(engine: Path, tmp_path: Path, capsys: Capture) -> None:
+    where = ["--directory", str(engine)]
+    assert main(["adapt", *where]) == 2
+    assert "dag/fair-spill, which does not adapt" in capsys.readouterr().err
+    assert main(["swap", "dag/no-such", *where]) == 2
+    assert "dag/no-such" in capsys.readouterr().err
+    assert main(["swap", "dag/rollout", *where]) == 2  # it needs to look ahead, which a live engine does not offer
+    assert main(["swap", "dag/adaptive:window_jobs=2", *where]) == 0
+    job = '[[stage]]\nname = "s"\ncommand = ["true"]\ntasks = 3\n'
+    (tmp_path / "job.toml").write_text(job)
+    for _ in range(6):
+        assert main(["submit", str(tmp_path / "job.toml"), "--wait", *where]) == 0
+    capsys.readouterr()
+    assert main(["adapt", "--json", *where]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["compositions"] and told["events"][0]["kind"] == "start"
+
+
+def test_down_and_a_second_engine_in_the_same_place(engine: Path, capsys: Capture) -> None:
+    assert main(["up", "--directory", str(engine)]) == 2
+    assert "an engine is running there already" in capsys.readouterr().err
+    assert main(["down", "--directory", str(engine)]) == 0
+    deadline_s = time.monotonic() + 30.0
+    while (engine / "control.sock").exists():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+    assert main(["status", "--directory", str(engine)]) == 2
