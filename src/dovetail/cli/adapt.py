@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from dovetail.evaluation.matrix_cell import OpenSetting
     from dovetail.sim.dag import DagWorld, run
 
-    defaults: dict[str, object] = {"seeds": 1}
+    defaults: dict[str, Any] = {"seeds": 1}
     if args.workload is None and args.config is None:
         own = {"workload": WORKLOAD, "jobs": 1000, "arrivals": "trace", "moving_delay": 0.5}
         defaults.update({key: value for key, value in own.items() if getattr(args, key) is None})
