@@ -36,8 +36,6 @@ OPTIONS = DagOptions(classes=CLASSES, moving_delay_s=0.5)
 LEARNERS = ("thompson", "ucb1", "discounted-ucb", "sliding-ucb", "exp3", "linear", "random")
 PEERS = {
     "masced UCB-tuned": {"name": "UCB"},
-    "masced DUCB": {"name": "DUCB"},
-    "masced SWUCB": {"name": "SWUCB", "look_back": 60},
     "masced EXP3": {"name": "EXP3", "learning_rate": 0.2},
 }
 

@@ -113,8 +113,8 @@ def test_help_shows_every_verb_in_order(capsys):
     assert stop.value.code == 0
     shown = [line.split()[0] for line in capsys.readouterr().out.split("commands:\n")[1].split("\n\n")[0].splitlines()]
     assert shown == [
-        "demo", "compare", "simulate", "report", "export", "explain", "workload", "train", "evaluate", "tune",
-        "run", "up", "submit", "status", "cancel", "drain", "down", "list", "bench"
+        "demo", "compare", "simulate", "adapt", "report", "export", "explain", "workload", "train", "evaluate", "tune",
+        "run", "up", "submit", "status", "cancel", "swap", "drain", "down", "list", "bench"
     ]  # fmt: skip
 
 

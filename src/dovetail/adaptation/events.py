@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Literal
 
 from dovetail.adaptation.learners import Belief
@@ -26,6 +27,16 @@ class Event:
     cost: float | None = None  # of that window; None: nothing to judge it by
     reward: float | None = None
     beliefs: tuple[Belief, ...] = field(default=())  # by composition, for this class of work
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Event:
+        """The inverse of `as_json`, for whoever watches from another process."""
+        values = dict(document)
+        values["features"] = tuple(values["features"])
+        values["beliefs"] = tuple(
+            Belief(b["mean"], inf if b["width"] is None else b["width"], b["windows"]) for b in values["beliefs"]
+        )
+        return cls(**values)
 
     def as_json(self) -> dict[str, Any]:
         document = asdict(self)

@@ -1,6 +1,7 @@
 """`dovetail adapt`: a scheduler chooses among compositions while work is running, and says why.
 
-What it is shown with is the workload `changing` on the cluster that was made for, unless something else is asked for.
+`dovetail adapt dag` simulates: the workload `changing` on the cluster that was made for, unless something else is asked
+for.  `dovetail adapt` alone watches a running engine.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from dovetail.cli.dag_options import add_family, add_setting, read_arguments
+from dovetail.cli.adapt_live import watch
+from dovetail.cli.dag_options import add_setting, read_arguments
+from dovetail.cli.engine_options import add_address
 from dovetail.cli.exit_codes import EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note
 
@@ -27,7 +30,9 @@ CLASSES = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_family(parser)
+    parser.add_argument(
+        "family", nargs="?", metavar="FAMILY", help="kind of work to simulate: dag; without it: watch a running engine"
+    )
     add_setting(parser)
     choice = parser.add_argument_group("choice")
     choice.add_argument("--learner", metavar="NAME", help="such as ucb1, thompson, exp3, linear (thompson)")
@@ -40,18 +45,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     choice.add_argument("--objective", metavar="NAME", help="completion, makespan, utilisation, overhead (completion)")
     choice.add_argument("--explore-share", type=float, metavar="SHARE", help="most of the windows that explore (0.4)")
     choice.add_argument("--fallback", metavar="PARTS", help="what decides when a composition fails")
+    add_address(parser)
     parser.add_argument("--seed", type=int, metavar="K", help="of the job sequence and everything drawn (0)")
     parser.add_argument("--json", action="store_true", help="print everything that happened as JSON at the end")
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.family is None:
+        return watch(args)
     from dovetail.adaptation.adaptive import Adaptive
     from dovetail.cli.adapt_display import AdaptDisplay
     from dovetail.core.seeds import SeedTree
     from dovetail.evaluation.matrix_cell import OpenSetting
     from dovetail.sim.dag import DagWorld, run
 
-    defaults: dict[str, object] = {"seeds": 1}
+    defaults: dict[str, Any] = {"seeds": 1}
     if args.workload is None and args.config is None:
         own = {"workload": WORKLOAD, "jobs": 1000, "arrivals": "trace", "moving_delay": 0.5}
         defaults.update({key: value for key, value in own.items() if getattr(args, key) is None})

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from dovetail.workloads.readers.imported import Imported
     from dovetail.workloads.source import DagSource
 
-_SOURCE_HELP = "a bundled workload (tpch-like, layered, chains, fork-joins; parameters as in layered:dags=10) "
+_SOURCE_HELP = (
+    "a bundled workload (tpch-like, layered, chains, fork-joins, granularity, changing; parameters as in "
+    "layered:dags=10) "
+)
 _PLOT_KINDS = (".png", ".svg", ".pdf")
 _FAULTS_SHOWN = 50
 

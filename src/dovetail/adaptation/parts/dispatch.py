@@ -62,8 +62,9 @@ def _is_long(view: DagView, long_s: float) -> Bools:
 class Hawk(DispatchPart):
     """Long jobs share all but a reserved part.  Of the short ones only those that were probed compete.
 
-    Departure: while no short job wants executors of the reserved part, a long one gets them singly.  What is declined is
-    not offered again before something changes, and a long job whose own executors are too small would wait for ever.
+    Departure: while no short job wants executors of the reserved part, a long one gets them singly.  What is declined
+    is not offered again before something changes, and a long job whose own executors are too small would wait for
+    ever.
     """
 
     KEEP = Keep.BELOW_CAP
