@@ -16,6 +16,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A demo of two short sequences, and an empty place to run it in."""
     monkeypatch.setattr(demo, "QUICK_SEEDS", 2)
     monkeypatch.setattr(demo, "JOBS", 3)
+    monkeypatch.setattr(demo, "LIVE_JOBS", 2)
+    monkeypatch.setattr(demo, "LIVE_TIME_SCALE", 0.005)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -26,7 +28,11 @@ def test_it_compares_reports_and_says_what_to_try(tiny: Path, capsys: Captured) 
     page = tiny / "dovetail-demo" / "report.html"
     assert str(page) in found.out.splitlines()
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert len(demo.shown()) == len(read_records(tiny / "dovetail-demo").runs) == 12
+    live = tiny / "dovetail-demo" / "live"
+    assert str(live / "report.html") in found.out.splitlines()
+    assert "2 jobs and" in found.out and "simulated" in found.out
+    assert len(read_records(live).runs) == 1
+    assert len(demo.shown()) == len(read_records(tiny / "dovetail-demo").runs) == 15
     assert all(f"{name} " in found.out for name in demo.shown())
     commands = [line.strip() for line in found.out.splitlines() if line.startswith("  ") and "dovetail " in line]
     assert len(commands) == 3

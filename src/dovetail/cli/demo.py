@@ -1,4 +1,4 @@
-"""`dovetail demo`, which is what `make run` runs: a first comparison, its report, and what to try next."""
+"""`dovetail demo`, which is what `make run` runs: a comparison, a short run for real, reports, and what to try next."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dovetail.records.directory import DagRecords
 
 JOBS, SEEDS, QUICK_SEEDS = 20, 20, 4
+LIVE_JOBS, LIVE_EXECUTORS, LIVE_TIME_SCALE, LIVE_WINDOW = 6, 8, 0.08, 2
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,8 +57,38 @@ def run(args: argparse.Namespace) -> int:
     write_page(records, page)
     note(f"{results.rows} runs in {time.monotonic() - started:.0f} s; the report, to open in a browser:")
     print(f"\n{page.resolve()}\n")
+    failed = bool(results.failures) | _run_for_real(args.out / "live")
     print(_next_steps(records, args.out))
-    return EXIT_FAILED if results.failures else 0
+    return EXIT_FAILED if failed else 0
+
+
+def _run_for_real(directory: Path) -> bool:
+    """A few jobs on processes of this machine, under a scheduler that adapts; whether any of them failed."""
+    from dovetail.cli.matrix_progress import open_records
+    from dovetail.cli.run import as_text, keep, replayed
+    from dovetail.core.seeds import SeedTree
+    from dovetail.evaluation.contenders import Contender
+    from dovetail.evaluation.matrix_cell import OpenSetting
+    from dovetail.evaluation.report import write_page
+    from dovetail.execution.replay import Replay
+    from dovetail.records import read_records
+    from dovetail.sim.dag.world import duration_key
+
+    asked = DagArguments(jobs=LIVE_JOBS, executors=LIVE_EXECUTORS, seeds=1)
+    opened = OpenSetting.of(asked.setting())
+    options = opened.setting.options
+    key = duration_key(options, SeedTree(asked.seed))
+    replay = Replay(opened.sequence(asked.seed), key, options, time_scale=LIVE_TIME_SCALE)
+    contender = Contender.of(f"dag/adaptive:window_jobs={LIVE_WINDOW}")
+    note(f"now for real: {asked.jobs} of these jobs on {LIVE_EXECUTORS} processes of this machine, under dag/adaptive")
+    found, record = replayed(replay, contender, asked.seed)
+    facts = {"workload": opened.facts(), "options": options, "seeds": asked.seed_range}
+    command = f"{asked.command('run', seeds=None)} --scheduler {contender.spec} --time-scale {LIVE_TIME_SCALE:g}"
+    keep(open_records(directory, force=True, command=command, **facts), contender, asked.seed, record)
+    page = directory / "report.html"
+    write_page(read_records(directory), page)
+    print(f"{as_text(found)}\n\n{page.resolve()}\n")
+    return bool(found["jobs_failed"])
 
 
 def shown() -> list[str]:
