@@ -66,7 +66,7 @@ class Report:
         try:
             self._out.flush()
         except OSError as error:
-            why = _why(error, self._out.path)
+            why = why_unwritten(error, self._out.path)
             gathered = [
                 entry if entry[1] == CANCELLED else (entry[0], FAILED, NO_RECORD, 0, entry[4], entry[5], why)
                 for entry in gathered
@@ -80,7 +80,7 @@ class Report:
         self._said_something = True
 
 
-def _why(error: OSError, path: str) -> str:
+def why_unwritten(error: OSError, path: str) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"disk full: the result could not be written to {path} ({os.strerror(error.errno)})"
     return f"the result could not be written to {path}: {error.strerror}"
