@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dovetail.cli.dag_options import add_setting, read_arguments
 from dovetail.cli.exit_codes import EXIT_FAILED
 from dovetail.cli.matrix_progress import note
-from dovetail.core.errors import UnknownName
+from dovetail.core.errors import ConfigError, UnknownName
 
 if TYPE_CHECKING:
     from dovetail.core.dag import Floats
@@ -26,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheduler", required=True, metavar="NAME", help="such as dag/weighted-fair:alpha=-1")
     parser.add_argument("--engine", default="local", metavar="NAME", help="local or ray (local)")
     parser.add_argument("--nodes", type=int, default=1, metavar="N", help="node managers that share the executors (1)")
+    parser.add_argument("--address", metavar="A", help="HOST:PORT of a Ray cluster's head, or auto (Ray starts here)")
     parser.add_argument(
         "--time-scale", type=float, default=0.01, metavar="X", help="real seconds for a second of the workload (0.01)"
     )
@@ -45,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     for what, name, known in (("engine", args.engine, ENGINES), ("kind of task", args.kind, KINDS)):
         if name not in known:
             raise UnknownName(what, name, known)
+    check_address(args.engine, args.address)
     asked = read_arguments(args, seeds=1)
     if asked.executors is None and not asked.classes:
         asked = replace(asked, executors=DEFAULT_EXECUTORS)
@@ -65,6 +67,11 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_FAILED if found["jobs_failed"] else 0
 
 
+def check_address(engine: str, address: str | None) -> None:
+    if address is not None and engine != "ray":
+        raise ConfigError(f"--address is {address!r}, but the engine is {engine}; expected --engine ray with it")
+
+
 def _simulate(replay: Replay, contender: Contender, seed: int) -> Floats:
     from dovetail.core.seeds import SeedTree
     from dovetail.sim.dag import DagWorld, run
@@ -80,7 +87,7 @@ def _replay(replay: Replay, contender: Contender, args: argparse.Namespace, simu
     from dovetail.execution.replay_summary import ReplaySummary
 
     note(f"replaying {replay.workload.num_jobs} jobs at {replay.time_scale:g} of their time ...")
-    found = run_replay(replay, contender.spec, nodes=args.nodes)
+    found = run_replay(replay, contender.spec, nodes=args.nodes, engine=args.engine, address=args.address or "")
     return ReplaySummary(found.jobs, replay.time_scale, simulated_s, found.overheads).to_json()
 
 

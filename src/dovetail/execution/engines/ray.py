@@ -230,9 +230,7 @@ class RayWorkers:
         kind, given = VALUES, arguments
         if given is None:
             kind, given = shipment.kind, shipment.arguments(run.tasks)
-        request = marshal.dumps(
-            tuple(Request(run.batch, *key, list(run.tasks), kind, list(given), key in self._careful))
-        )
+        request = Request(run.batch, *key, list(run.tasks), kind, list(given), key in self._careful).to_bytes()
         if key in slot.known:
             self._call(slot, REPLY, slot.actor.run, request)
         else:
@@ -322,18 +320,17 @@ class RayWorkers:
             self._careful.update((sent.run.job, sent.run.stage) for sent in slot.sent.values() if sent.is_wanted)
         was_up = slot.is_up
         slot.clear()
-        self._replace(slot)
+        self._replace(slot, was_up and time.monotonic() - slot.up_s >= QUICK_DEATH_S)
         if was_up:
             self._ears.executor_down(slot.number, why, blameless)
         else:
             self._ears.notice("executor", f"executor {slot.number} did not come up: {why}")
 
-    def _replace(self, slot: Slot) -> None:
+    def _replace(self, slot: Slot, lived: bool) -> None:
         """At once, unless it keeps dying as soon as it lives."""
-        now_s = time.monotonic()
-        slot.quick_deaths = slot.quick_deaths + 1 if now_s - slot.up_s < QUICK_DEATH_S or not slot.up_s else 0
+        slot.quick_deaths = 0 if lived else slot.quick_deaths + 1
         pause_s = 0.0 if slot.quick_deaths < 3 else min(LONGEST_PAUSE_S, 0.05 * 2.0**slot.quick_deaths)
-        slot.start_at_s = now_s + pause_s
+        slot.start_at_s = time.monotonic() + pause_s
         if pause_s:
             self._pending.append(slot)
         else:

@@ -49,6 +49,14 @@ class Request(NamedTuple):
     arguments: Sequence[Any]
     careful: bool  # reply after every task: one of them may end the process
 
+    def to_bytes(self) -> bytes:
+        plain: Any = tuple(self)
+        return marshal.dumps(plain)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Request:
+        return cls(*marshal.loads(data))
+
 
 class Switchboard:
     """An actor that passes the numbers of cancelled batches on to executors, which wait for them."""
@@ -195,7 +203,10 @@ class Reply:
     def to_bytes(self, more: bool) -> bytes:
         now_s = time.monotonic()
         parts = [
-            (batch, [(task, how, data, start_s - now_s, end_s - now_s, e) for task, how, data, start_s, end_s, e in ended])
+            (
+                batch,
+                [(task, how, data, start_s - now_s, end_s - now_s, e) for task, how, data, start_s, end_s, e in ended],
+            )
             for batch, ended in self._parts
         ]
         return marshal.dumps((more, parts))
@@ -221,7 +232,7 @@ class Seat:
 
     def run(self, request: bytes, settings: Mapping[str, Any] | None = None) -> bytes:
         """`settings` come with the first request of a stage."""
-        asked = Request(*marshal.loads(request))
+        asked = Request.from_bytes(request)
         if settings is not None:
             self._stages[asked.job, asked.stage] = ShippedStage(asked.job, asked.stage, settings)
         self._waiting.append((asked, asked.tasks))

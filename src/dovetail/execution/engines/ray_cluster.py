@@ -16,9 +16,7 @@ from dovetail.core.extras import require
 CONNECT_S = 10.0
 
 
-def connect(
-    address: str | None, processors: float | None, object_store_bytes: int, needed_by: str
-) -> tuple[Any, bool]:
+def connect(address: str | None, processors: float | None, object_store_bytes: int, needed_by: str) -> tuple[Any, bool]:
     """The module, connected; and False if this program did so before and stays in charge of it.
 
     Without an address a Ray is started here that thinks it has so many `processors`; None: those of the machine.

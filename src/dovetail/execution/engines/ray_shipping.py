@@ -46,7 +46,8 @@ class Shipping:
         payload = Payload.open(settings["payload"])
         kind = {RANGE: NUMBERS, EACH: BLOBS}.get(payload.argument_kind(number), SHARED)
         shared = payload.argument_blob(number, 0) if kind == SHARED else None
-        places, chunks = None, []
+        places: dict[str, list[Place]] | None = None
+        chunks: list[Any] = []
         if settings["inputs"] is not None:
             places, chunks = self._put_inputs(settings["inputs"])
         shipped: Any = {
@@ -61,9 +62,7 @@ class Shipping:
             shipped = self._ray.put(shipped)
         return Shipment(shipped, kind, payload, number)
 
-    def _put_inputs(
-        self, inputs: Mapping[str, Sequence[Place] | str]
-    ) -> tuple[dict[str, list[Place]], list[Any]]:
+    def _put_inputs(self, inputs: Mapping[str, Sequence[Place] | str]) -> tuple[dict[str, list[Place]], list[Any]]:
         """Where the results are in which chunk, and references to the chunks."""
         files = OutFiles()
         chunks: list[Any] = []

@@ -37,7 +37,6 @@ class Slot:
         self.known: set[tuple[int, int]] = set()  # stages that the actor was told of
         self.calls = 0  # that it has not answered
         self.outs: dict[int, OutFile] = {}  # by job
-        self.asked_s = 0.0
         self.up_s = 0.0
         self.quick_deaths = 0
         self.start_at_s = 0.0  # not earlier
