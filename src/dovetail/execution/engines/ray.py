@@ -24,7 +24,7 @@ from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.execution.controller.messages import FAILED, Run
 from dovetail.execution.engines import ray_cluster
 from dovetail.execution.engines.mailbox import Mailbox
-from dovetail.execution.engines.ray_actor import VALUES, Request, Seat, Switchboard
+from dovetail.execution.engines.ray_actor import VALUES, Request, Seat, Switchboard, encode
 from dovetail.execution.engines.ray_loss import is_blameless, reason
 from dovetail.execution.engines.ray_shipping import Shipment, Shipping, StageKey
 from dovetail.execution.engines.ray_slot import Sent, Slot
@@ -32,6 +32,7 @@ from dovetail.execution.report import NO_RECORD
 from dovetail.execution.workers import Ears
 
 OBJECT_STORE_BYTES = 500_000_000  # of a Ray that is started here; beyond it, Ray uses the disk
+QUICK_BATCH_S = 0.0005
 QUICK_DEATH_S = 0.5
 LONGEST_PAUSE_S = 5.0
 PING_S = 1.0  # how often actors without work are asked whether they live
@@ -74,7 +75,7 @@ class RayWorkers:
         self._held: dict[StageKey, list[tuple[Sent, Sequence[Any] | None]]] = {}  # until their stage is prepared
         self._careful: set[StageKey] = set()  # a task of these may have ended an actor
         self._pending: list[Slot] = []  # to be started when their time has come
-        self._closing = False
+        self._queued: list[Slot] = []  # for the next flush
         self._ping_at_s = self._told_at_s = float("inf")
 
     def connect(self) -> None:
@@ -163,7 +164,15 @@ class RayWorkers:
                 shipment.payload.close()
 
     def flush(self) -> None:
-        """Calls are made as they are asked for."""
+        """One call for all that an executor was given.  While its batches take less time than a call, it has one call
+        at a time, and what it is given meanwhile goes with the next: calls are what costs then."""
+        queued, self._queued = self._queued, []
+        for slot in queued:
+            slot.is_queued = False
+            if slot.requests and not (slot.is_quick and slot.calls):
+                requests, introduced = slot.requests, slot.introduced
+                slot.requests, slot.introduced = [], {}
+                self._call(slot, REPLY, slot.actor.run, encode(requests, [*introduced]), *introduced.values())
 
     def next_timer_s(self) -> float:
         return min([self._ping_at_s, self._told_at_s, *(slot.start_at_s for slot in self._pending)])
@@ -186,7 +195,6 @@ class RayWorkers:
                 self._ears.notice("executor", text)
 
     def close(self) -> None:
-        self._closing = True
         self._shippers.shutdown(wait=True, cancel_futures=True)
         for slot in self._slots:
             if slot.actor is not None:
@@ -230,12 +238,16 @@ class RayWorkers:
         kind, given = VALUES, arguments
         if given is None:
             kind, given = shipment.kind, shipment.arguments(run.tasks)
-        request = Request(run.batch, *key, list(run.tasks), kind, list(given), key in self._careful).to_bytes()
-        if key in slot.known:
-            self._call(slot, REPLY, slot.actor.run, request)
-        else:
+        slot.requests.append(Request(run.batch, *key, list(run.tasks), kind, list(given), key in self._careful))
+        if key not in slot.known:
             slot.known.add(key)
-            self._call(slot, REPLY, slot.actor.run, request, shipment.settings)
+            slot.introduced[key] = shipment.settings
+        self._queue(slot)
+
+    def _queue(self, slot: Slot) -> None:
+        if not slot.is_queued:
+            slot.is_queued = True
+            self._queued.append(slot)
 
     # --- stages ---
 
@@ -298,11 +310,12 @@ class RayWorkers:
                 self._ears.executor_up(number, slot.node)
             elif kind == REPLY:
                 self._replied(slot, what.result(), at_s)
+            if slot.requests:  # that may have waited for this answer
+                self._queue(slot)
+        self.flush()  # at once: executors wait for it
 
     def _replied(self, slot: Slot, reply: bytes, received_s: float) -> None:
         more, parts = marshal.loads(reply)
-        if more and not slot.calls:
-            self._call(slot, REPLY, slot.actor.go_on)
         for batch, ended in parts:
             sent = slot.sent.get(batch)
             if sent is None or not ended:
@@ -311,8 +324,11 @@ class RayWorkers:
             if not sent.left:
                 del slot.sent[batch]
             slot.quick_deaths = 0
-            entries = slot.keep(sent, ended, received_s, self._ears.job_directory(sent.run.job))
+            slot.is_quick = ended[-1][4] - ended[0][3] < QUICK_BATCH_S
+            entries = slot.keep(sent, ended, received_s, self._ears.job_directory)
             self._ears.tasks_ended(slot.number, slot.incarnation, batch, entries)
+        if more and not slot.calls and not slot.requests:  # any other call would do as well
+            self._call(slot, REPLY, slot.actor.go_on)
 
     def _lost(self, slot: Slot, why: str, blameless: bool) -> None:
         self._kill(slot)  # it may only be out of reach

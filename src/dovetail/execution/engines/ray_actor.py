@@ -49,13 +49,10 @@ class Request(NamedTuple):
     arguments: Sequence[Any]
     careful: bool  # reply after every task: one of them may end the process
 
-    def to_bytes(self) -> bytes:
-        plain: Any = tuple(self)
-        return marshal.dumps(plain)
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Request:
-        return cls(*marshal.loads(data))
+def encode(requests: Sequence[Request], introduced: Sequence[tuple[int, int]]) -> bytes:
+    plain: Any = ([tuple(request) for request in requests], list(introduced))
+    return marshal.dumps(plain)
 
 
 class Switchboard:
@@ -230,12 +227,14 @@ class Seat:
         node = f"{socket.gethostname()}-{ray.get_runtime_context().get_node_id()[:8]}"
         return marshal.dumps((node, os.getpid()))
 
-    def run(self, request: bytes, settings: Mapping[str, Any] | None = None) -> bytes:
+    def run(self, data: bytes, *settings: Mapping[str, Any]) -> bytes:
         """`settings` come with the first request of a stage."""
-        asked = Request.from_bytes(request)
-        if settings is not None:
-            self._stages[asked.job, asked.stage] = ShippedStage(asked.job, asked.stage, settings)
-        self._waiting.append((asked, asked.tasks))
+        requests, introduced = marshal.loads(data)
+        for (job, number), one in zip(introduced, settings, strict=True):
+            self._stages[job, number] = ShippedStage(job, number, one)
+        for request in requests:
+            asked = Request(*request)
+            self._waiting.append((asked, asked.tasks))
         return self.go_on()
 
     def go_on(self) -> bytes:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.execution.controller.messages import Run
-from dovetail.execution.engines.ray_actor import Ended
+from dovetail.execution.engines.ray_actor import Ended, Request
 from dovetail.execution.outfile import CANCELLED, FAILED, LARGE_BYTES, OutFile, out_path
 from dovetail.execution.report import NO_RECORD, why_unwritten
 from dovetail.execution.workers import Entry
@@ -36,6 +36,10 @@ class Slot:
         self.sent: dict[int, Sent] = {}  # by batch
         self.known: set[tuple[int, int]] = set()  # stages that the actor was told of
         self.calls = 0  # that it has not answered
+        self.requests: list[Request] = []  # for the next call
+        self.introduced: dict[tuple[int, int], Any] = {}  # settings of stages that come up in them first
+        self.is_quick = False  # its last batch took less time than a call
+        self.is_queued = False  # for the next flush
         self.outs: dict[int, OutFile] = {}  # by job
         self.up_s = 0.0
         self.quick_deaths = 0
@@ -46,6 +50,7 @@ class Slot:
         self.actor = None
         self.is_up = False
         self.sent, self.known, self.calls = {}, set(), 0
+        self.requests, self.introduced, self.is_quick = [], {}, False
         for out in self.outs.values():
             out.close()
         self.outs = {}
@@ -59,9 +64,13 @@ class Slot:
                 sent.is_wanted = False
         stages = {stage for stage in self.known if stage[0] == job}
         self.known -= stages
+        for stage in stages:
+            self.introduced.pop(stage, None)
         return bool(stages)
 
-    def keep(self, sent: Sent, ended: Sequence[Ended], received_s: float, directory: str) -> list[Entry]:
+    def keep(
+        self, sent: Sent, ended: Sequence[Ended], received_s: float, directory_of: Callable[[int], str]
+    ) -> list[Entry]:
         """Write results to the out file.  Only then are they finished.
 
         Clocks of other machines mean nothing here, so times are counted back from when the reply came: they are late by
@@ -72,7 +81,7 @@ class Slot:
             return [(task, CANCELLED, NO_RECORD, 0, received_s, received_s, "") for task, *_ in ended]
         out = self.outs.get(run.job)
         if out is None:
-            out = self.outs[run.job] = OutFile(out_path(directory, self.number, self.incarnation))
+            out = self.outs[run.job] = OutFile(out_path(directory_of(run.job), self.number, self.incarnation))
         entries: list[Entry] = []
         gathered: list[Entry] = []
         for task, how, payload, started_s, ended_s, error in ended:
