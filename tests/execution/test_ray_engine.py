@@ -157,7 +157,7 @@ def test_a_task_that_kills_its_executor_is_found_out(directory: Path, cluster: C
         number = submit(server, job)
         finish(server, number)
         failure = server.jobs[number].failure
-        assert failure is not None and failure.task == 700 and "executors were lost" in failure.error
+        assert failure is not None and failure.task == 700 and "executors were lost" in str(failure)
 
 
 def test_tasks_that_raise_eat_memory_hang_or_are_cancelled(directory: Path, cluster: Cluster) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +89,9 @@ def _replay(replay: Replay, contender: Contender, args: argparse.Namespace, simu
     from dovetail.execution.replay_summary import ReplaySummary
 
     note(f"replaying {replay.workload.num_jobs} jobs at {replay.time_scale:g} of their time ...")
-    found = run_replay(replay, contender.spec, nodes=args.nodes, engine=args.engine, address=args.address or "")
+    # Ray prints what it has to say about lost actors, and standard output is for the result.
+    with contextlib.redirect_stdout(sys.stderr):
+        found = run_replay(replay, contender.spec, nodes=args.nodes, engine=args.engine, address=args.address or "")
     return ReplaySummary(found.jobs, replay.time_scale, simulated_s, found.overheads).to_json()
 
 
