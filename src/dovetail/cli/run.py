@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shlex
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.dag_options import DagArguments, add_output, add_setting, read_arguments
 from dovetail.cli.exit_codes import EXIT_FAILED
 from dovetail.cli.matrix_progress import note, open_run_set
-from dovetail.core.errors import UnknownName
+from dovetail.core.errors import ConfigError, UnknownName
 
 if TYPE_CHECKING:
     from dovetail.evaluation.contenders import Contender
     from dovetail.execution.replay import Replay
+    from dovetail.execution.serve import EngineName
     from dovetail.records.dag import DagRun
     from dovetail.records.writer import RecordWriter
 
@@ -28,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheduler", required=True, metavar="NAME", help="such as dag/weighted-fair:alpha=-1")
     parser.add_argument("--engine", default="local", metavar="NAME", help="local or ray (local)")
     parser.add_argument("--nodes", type=int, default=1, metavar="N", help="node managers that share the executors (1)")
+    parser.add_argument("--address", metavar="A", help="HOST:PORT of a Ray cluster's head, or auto (Ray starts here)")
     parser.add_argument(
         "--time-scale", type=float, default=0.01, metavar="X", help="real seconds for a second of the workload (0.01)"
     )
@@ -46,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     for what, name, known in (("engine", args.engine, ENGINES), ("kind of task", args.kind, KINDS)):
         if name not in known:
             raise UnknownName(what, name, known)
+    check_address(args.engine, args.address)
     asked = read_arguments(args, seeds=1)
     if asked.executors is None and not asked.classes:
         asked = replace(asked, executors=DEFAULT_EXECUTORS)
@@ -59,7 +64,9 @@ def run(args: argparse.Namespace) -> int:
         time_scale=args.time_scale,
         kind=args.kind,
     )
-    found, record = replayed(replay, contender, asked.seed, nodes=args.nodes)
+    found, record = replayed(
+        replay, contender, asked.seed, nodes=args.nodes, engine=args.engine, address=args.address or ""
+    )
     if writer is not None:
         keep(writer, contender, asked.seed, record)
     facts = {"schema": 1, "workload": opened.facts(), "scheduler": contender.spec, "seed": asked.seed}
@@ -74,7 +81,14 @@ def _command(asked: DagArguments, args: argparse.Namespace, spec: str) -> str:
     return f"{words} --scheduler {shlex.quote(spec)} --time-scale {args.time_scale:g} --kind {args.kind}"
 
 
-def replayed(replay: Replay, contender: Contender, seed: int, *, nodes: int = 1) -> tuple[dict[str, Any], DagRun]:
+def check_address(engine: str, address: str | None) -> None:
+    if address is not None and engine != "ray":
+        raise ConfigError(f"--address is {address!r}, but the engine is {engine}; expected --engine ray with it")
+
+
+def replayed(
+    replay: Replay, contender: Contender, seed: int, *, nodes: int = 1, engine: EngineName = "local", address: str = ""
+) -> tuple[dict[str, Any], DagRun]:
     """What the real run came to beside its simulation, and its record."""
     from dovetail.core.seeds import SeedTree
     from dovetail.execution.replay_run import run_replay
@@ -90,7 +104,17 @@ def replayed(replay: Replay, contender: Contender, seed: int, *, nodes: int = 1)
         f"replaying {replay.workload.num_jobs} jobs on {replay.options.executors} executors at {replay.time_scale:g} "
         f"of their time, some {expected_s:.0f} s ..."
     )
-    found = run_replay(replay, contender.spec, params=contender.params, seed=seed, rng=chance.generator(), nodes=nodes)
+    with contextlib.redirect_stdout(sys.stderr):  # Ray prints what it has to say; standard output is for the result
+        found = run_replay(
+            replay,
+            contender.spec,
+            params=contender.params,
+            seed=seed,
+            rng=chance.generator(),
+            nodes=nodes,
+            engine=engine,
+            address=address,
+        )
     summary = ReplaySummary(found.jobs, replay.time_scale, simulated.completion_s, found.overheads)
     return summary.to_json(), found.run
 

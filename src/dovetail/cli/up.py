@@ -1,12 +1,17 @@
-"""`dovetail up`: an engine on this machine, in the foreground, until `dovetail down` or Ctrl-C."""
+"""`dovetail up`: an engine, in the foreground, until `dovetail down` or Ctrl-C."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dovetail.cli.matrix_progress import note
-from dovetail.core.errors import ConfigError
+from dovetail.cli.run import ENGINES, check_address
+from dovetail.core.errors import ConfigError, UnknownName
+
+if TYPE_CHECKING:
+    from dovetail.execution.server import Server
 
 DEFAULT_SCHEDULER = "dag/fair-spill"
 
@@ -14,7 +19,9 @@ DEFAULT_SCHEDULER = "dag/fair-spill"
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--directory", type=Path, metavar="DIR", help="of its state (the user's default one)")
     parser.add_argument("--executors", type=int, metavar="N", help="processes that run tasks (one per processor)")
+    parser.add_argument("--engine", default="local", metavar="NAME", help="local or ray (local)")
     parser.add_argument("--nodes", type=int, default=1, metavar="N", help="node managers that share them (1)")
+    parser.add_argument("--address", metavar="A", help="HOST:PORT of a Ray cluster's head, or auto (Ray starts here)")
     parser.add_argument(
         "--scheduler", default=DEFAULT_SCHEDULER, metavar="NAME", help=f"who gets what ({DEFAULT_SCHEDULER})"
     )
@@ -33,19 +40,29 @@ def run(args: argparse.Namespace) -> int:
     for name, value in (("executors", args.executors), ("nodes", args.nodes)):
         if value is not None and not 1 <= value <= MAX_EXECUTORS:
             raise ConfigError(f"--{name} is {value}; expected 1 to {MAX_EXECUTORS:,}")
+    if args.engine not in ENGINES:
+        raise UnknownName("engine", args.engine, ENGINES)
+    check_address(args.engine, args.address)
     Contender.of(args.scheduler)
     if args.listen is not None:
         TcpAddress.parse(args.listen)
 
     from dovetail.execution.engines.local import LocalOptions
+    from dovetail.execution.engines.ray import RayOptions
     from dovetail.execution.serve import ServerOptions, serve
 
     local = LocalOptions(executors=args.executors or 0, nodes=args.nodes)
 
-    def ready(server: object, address: str) -> None:
-        note(f"{directory}: {local.count} executors, {args.scheduler}; `dovetail down` or Ctrl-C ends it")
+    ray = RayOptions(address=args.address or "", executors=args.executors or 0)
+    options = ServerOptions(
+        scheduler=args.scheduler, engine=args.engine, local=local, ray=ray, listen=args.listen or ""
+    )
+
+    def ready(server: Server, address: str) -> None:
+        executors = sum(kind.count for kind in server.workers.classes())
+        note(f"{directory}: {executors} executors, {args.scheduler}; `dovetail down` or Ctrl-C ends it")
         if address:
             note(f"clients over TCP: --connect {address} --token-file {directory / TOKEN_FILE}")
 
-    serve(directory, ServerOptions(scheduler=args.scheduler, local=local, listen=args.listen or ""), ready)
+    serve(directory, options, ready)
     return 0

@@ -25,10 +25,11 @@ from dovetail.execution import handle
 from dovetail.execution.addresses import TcpAddress, control_socket, default_directory
 from dovetail.execution.client import Client
 from dovetail.execution.engines.local import LocalOptions
+from dovetail.execution.engines.ray import RayOptions
 from dovetail.execution.errors import EngineUnreachable
 from dovetail.execution.handle import JobHandle
 from dovetail.execution.job import Job
-from dovetail.execution.serve import ServerOptions
+from dovetail.execution.serve import EngineName, ServerOptions
 from dovetail.execution.status import EngineStatus
 
 START_S = 60.0
@@ -86,14 +87,20 @@ class Engine(EngineClient):
         executors: int = 0,
         scheduler: str = "dag/fair-spill",
         *,
+        engine: EngineName = "local",
         nodes: int = 1,
+        address: str = "",
         memory_gb: float = 0.0,
         directory: str | Path | None = None,
         **options: Any,
     ) -> None:
-        """`executors`: 0 means one for each processor.  `options` are those of `ServerOptions`."""
-        local = LocalOptions(executors, nodes, memory_gb=memory_gb)
-        self.options = ServerOptions(scheduler=scheduler, local=local, **options)
+        """`executors`: 0 means one for each processor.  With `engine="ray"` they are actors in the Ray cluster at
+        `address`, or in one that is started here; `nodes` are then those of the cluster.  `options` are those of
+        `ServerOptions`."""
+        chosen: dict[str, Any] = {"local": LocalOptions(executors, nodes, memory_gb=memory_gb)}
+        if engine == "ray":
+            chosen = {"ray": RayOptions(address, executors, memory_gb=memory_gb)}
+        self.options = ServerOptions(scheduler=scheduler, engine=engine, **chosen, **options)
         self._given = None if directory is None else Path(directory).absolute()
         self._process: subprocess.Popen[bytes] | None = None
         self.directory = Path()

@@ -10,16 +10,14 @@ import faulthandler
 import io
 import os
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from dovetail.execution.failure import Failure, MemoryLimitError
 from dovetail.execution.inbox import Inbox
-from dovetail.execution.memory_limit import MemoryLimit, amount
-from dovetail.execution.outfile import FAILED, FINISHED, OutFile, out_path
+from dovetail.execution.outfile import OutFile, out_path
 from dovetail.execution.report import Report
-from dovetail.execution.stage import Stage, pickled
+from dovetail.execution.stage import Stage
+from dovetail.execution.task_loop import run_tasks
 from dovetail.execution.wire import connect, send
 
 
@@ -71,61 +69,11 @@ class Executor:
             argument_of = stage.argument_of
             if arguments is not None:
                 argument_of = dict(zip(tasks, arguments, strict=True)).__getitem__
-            ran = self._run_tasks(stage, argument_of, tasks, report)
+            ran = run_tasks(self._inbox, stage, argument_of, tasks, report.add)
             report.cancelled(tasks[ran:])
             report.close()
         finally:
             self._inbox.end()
-
-    def _run_tasks(
-        self, stage: Stage, argument_of: Callable[[int], Any] | None, tasks: Sequence[int], report: Report
-    ) -> int:
-        """How many tasks came to an end: all, or those before a cancel.  This loop is the price of a task."""
-        inbox, limit = self._inbox, stage.limit
-        function, more = stage.function, stage.more
-        add, monotonic = report.add, time.monotonic
-        started_s = monotonic()
-        for position, task in enumerate(tasks):
-            result = failure = None
-            # Two layers, because a cancel can arrive while the inner one is already dealing with an exception.
-            try:
-                try:
-                    inbox.interruptible = True
-                    if inbox.signalled:
-                        inbox.look()
-                    if limit is not None:
-                        limit.impose()
-                    result = function(task if argument_of is None else argument_of(task), *more)
-                    if limit is not None:
-                        limit.lift()
-                    payload = pickled(result)
-                    inbox.interruptible = False
-                except BaseException as error:
-                    inbox.interruptible = False
-                    failure = self._failure(error, limit)
-            except BaseException as error:
-                inbox.interruptible = False
-                failure = self._failure(error, limit)
-            if inbox.copied:
-                os._exit(1)  # the task forked, and this is its child, which has no business here
-            if failure is None:
-                ended_s = monotonic()
-                started_s = add(task, FINISHED, payload, started_s, ended_s, "")
-            elif inbox.is_cancelled:
-                return position
-            else:
-                started_s = add(task, FAILED, failure.to_bytes(), started_s, monotonic(), failure.line)
-            payload = b""  # a large result must not stay while the next task runs
-        return len(tasks)
-
-    def _failure(self, error: BaseException, limit: MemoryLimit | None) -> Failure:
-        if limit is not None:
-            limit.lift()
-            if limit.is_cause_of(error):
-                exceeded = MemoryLimitError(f"task used more than its limit of {amount(limit.limit_bytes)}")
-                exceeded.__cause__ = error
-                return Failure.of(exceeded)
-        return Failure.of(error, own_frames=1)
 
     def _meet(self, stage: Stage) -> None:
         known = self._stages.pop((stage.job, stage.number), None)

@@ -16,7 +16,7 @@ import pickle
 import struct
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 from dovetail.execution.outfile import OutFileError, read_open
 
@@ -78,6 +78,12 @@ class Index(Sequence[Place]):
         return self._files[file], offset, length
 
 
+class Source(Protocol):
+    """Where places point to: out files here, or what was sent from them to another machine."""
+
+    def read(self, path: str, offset: int, length: int) -> bytes: ...
+
+
 class OutFiles:
     """Out files that are open for reading; the one not used for the longest time is closed first."""
 
@@ -104,7 +110,7 @@ class OutFiles:
 class Results(Sequence[Any]):
     """The results of one stage in task order.  Each look reads and unpickles afresh; nothing is kept."""
 
-    def __init__(self, places: Sequence[Place], files: OutFiles) -> None:
+    def __init__(self, places: Sequence[Place], files: Source) -> None:
         self._places = places
         self._files = files
 
@@ -130,7 +136,7 @@ class Results(Sequence[Any]):
 class Inputs(Mapping[str, Results]):
     """Parent stage name -> its results."""
 
-    def __init__(self, places: Mapping[str, Sequence[Place] | str], files: OutFiles) -> None:
+    def __init__(self, places: Mapping[str, Sequence[Place] | str], files: Source) -> None:
         self._places = places
         self._files = files
         self._opened: dict[str, Results] = {}

@@ -138,6 +138,10 @@ class Payload:
         start, length = self._stage(stage)[:2]
         return bytes(self._data[start : start + length])
 
+    def argument_kind(self, stage: int) -> int:
+        """EACH, RANGE or ONE."""
+        return self._stage(stage)[3]
+
     def argument_blob(self, stage: int, task: int) -> memoryview | None:
         """The pickled argument; None when it is the task's number."""
         tasks, kind, offsets_at = self._stage(stage)[2:]

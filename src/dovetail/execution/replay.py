@@ -40,12 +40,14 @@ class Replay:
     def __post_init__(self) -> None:
         if not MIN_SCALE <= self.time_scale <= MAX_SCALE:
             raise ConfigError(f"time scale {self.time_scale}; expected {MIN_SCALE:g} to {MAX_SCALE:g}")
-        if self.options.classes:
-            raise ConfigError("a replay has executors of one size; leave the classes out")
         if self.options.mean_time_to_failure_s:
             raise ConfigError("a replay cannot let executors fail as the simulator does; leave the failures out")
         if any(vars(self.options.compat).values()):
             raise ConfigError("a replay imitates no faults of the published simulator; leave `compat` out")
+
+    @property
+    def num_executors(self) -> int:
+        return sum(kind.count for kind in self.options.executor_classes())
 
     @cached_property
     def durations(self) -> ReplayDurations:
@@ -57,8 +59,8 @@ class Replay:
         return [arrival_s * self.time_scale for arrival_s in self.workload.arrival_s.tolist()]
 
     def spec(self, job: int) -> JobSpec:
-        """Times in it are the workload's, and so is the controller's clock.  Executors are of one size, so no stage
-        asks for more than one core."""
+        """Times in it are the workload's, and so is the controller's clock.  Demands matter only if executors differ;
+        nobody is held to them."""
         catalogue, dag = self.workload.catalogue, int(self.workload.job_dag[job])
         first, end = catalogue.stage_ptr[dag : dag + 2].tolist()
         edges = slice(*catalogue.edge_ptr[dag : dag + 2].tolist())
@@ -72,6 +74,8 @@ class Replay:
                 catalogue.stage_name[row],
                 int(catalogue.num_tasks[row]),
                 tuple(after[row - first]),
+                cpus=float(catalogue.cpu[row]) if self.options.classes else 1.0,
+                memory_gb=float(catalogue.memory[row]) if self.options.classes else 0.0,
                 expected_s=float(catalogue.stage_mean_s[row]),
             )
             for row in range(first, end)

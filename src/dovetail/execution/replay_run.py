@@ -7,6 +7,7 @@ simulator, whatever the time scale.  Moving an executor to another job takes as 
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,22 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import DovetailError
+from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.execution.controller import Controller, ControllerOptions
 from dovetail.execution.controller.messages import Run
-from dovetail.execution.engines.local import LocalOptions, LocalWorkers
+from dovetail.execution.engines.local import LocalOptions
+from dovetail.execution.engines.ray import RayOptions
 from dovetail.execution.journal import Journal
 from dovetail.execution.payload import Payload
 from dovetail.execution.recorder import Recorder
 from dovetail.execution.replay import Replay
-from dovetail.execution.serve import locked, prepare
+from dovetail.execution.serve import EngineName, ServerOptions, locked, make_workers, prepare
 from dovetail.execution.server import Server
 from dovetail.execution.service import ServerService
 from dovetail.execution.status import JobStatus, OverheadStatus
 from dovetail.records.dag import DagRun
 from dovetail.schedulers import SCHEDULERS
 
-SETTLE_S = 0.2  # for executors to come up before the first job arrives
+SETTLE_S = 0.2  # between the last executor's coming up and the first job's arrival
+PATIENCE_S = 120.0  # for all executors to come up
 
 
 @dataclass(frozen=True)
@@ -51,16 +54,26 @@ def run_replay(
     seed: int = 0,
     rng: np.random.Generator | None = None,
     nodes: int = 1,
+    engine: EngineName = "local",
+    address: str = "",
     progress: Callable[[Server], None] = lambda server: None,
 ) -> Replayed:
-    """Play all jobs; `progress` is called now and then.  `params` (of the scheduler) and `seed` are for the record."""
+    """Play all jobs; `progress` is called now and then.  `params` (of the scheduler) and `seed` are for the record,
+    `nodes` matter to the local engine, `address` to Ray's."""
     from dovetail.sim.dag.world import cluster_info  # brings the compiler along
 
-    executors = replay.options.executors
+    executors, classes = replay.num_executors, replay.options.classes
+    if classes and engine == "ray":
+        raise ConfigError("executors of several sizes: only with the local engine; leave the classes out")
     with tempfile.TemporaryDirectory(prefix="dovetail-") as directory:
         place = prepare(Path(directory))
         with locked(place):
-            workers = LocalWorkers(place, LocalOptions(executors, nodes))
+            cluster = ServerOptions(
+                engine=engine,
+                local=LocalOptions(executors, nodes, classes=classes, limit_memory=False),
+                ray=RayOptions(address, executors),
+            )
+            workers = make_workers(place, cluster)
             settings = ControllerOptions(
                 workers.classes(),
                 replay.options.moving_delay_s,
@@ -112,7 +125,11 @@ def _play(
 
     def schedule() -> None:
         """Once all executors are up; jobs that arrive together are submitted together."""
-        if len(server.executors_up) < replay.options.executors:
+        up, wanted = len(server.executors_up), replay.num_executors
+        if up < wanted:
+            if time.monotonic() > give_up_s:
+                why = "; ".join(text for _, _, kind, text in list(server.notices)[-3:]) or "there may be no room"
+                raise DovetailError(f"{up} of {wanted} executors came up within {PATIENCE_S:g} s: {why}")
             server.at(0.01, schedule)
             return
         together: dict[float, list[int]] = {}
@@ -126,6 +143,7 @@ def _play(
         server.at(0.1, tick)
 
     server.start()
+    give_up_s = time.monotonic() + PATIENCE_S
     try:
         server.at(0.0, schedule)
         server.at(0.1, tick)

@@ -66,7 +66,7 @@ class Report:
         try:
             self._out.flush()
         except OSError as error:
-            why = _why(error, self._out.path)
+            why = why_unwritten(error, self._out.path)
             gathered = [entry if entry[1] == CANCELLED else _without_record(entry, why) for entry in gathered]
         self._written += gathered
 
@@ -82,7 +82,7 @@ def _without_record(entry: Entry, why: str) -> Entry:
     return task, FAILED, NO_RECORD, 0, started_s, ended_s, f"{error}; {why}" if error else why
 
 
-def _why(error: OSError, path: str) -> str:
+def why_unwritten(error: OSError, path: str) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"disk full: the result could not be written to {path} ({os.strerror(error.errno)})"
     return f"the result could not be written to {path}: {error.strerror}"

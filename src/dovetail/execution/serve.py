@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dovetail.core.config import build
 from dovetail.core.dag import ExecutorClass
@@ -29,10 +29,15 @@ from dovetail.execution.control_hub import ControlHub
 from dovetail.execution.controller import Controller, ControllerOptions
 from dovetail.execution.controller.tape import TapeWriter
 from dovetail.execution.engines.local import LocalOptions, LocalWorkers
+from dovetail.execution.engines.ray import RayOptions, RayWorkers
 from dovetail.execution.journal import Journal
 from dovetail.execution.server import Server
 from dovetail.execution.service import ServerService
+from dovetail.execution.workers import Workers
 from dovetail.schedulers import SCHEDULERS
+
+EngineName = Literal["local", "ray"]
+ENGINES: tuple[EngineName, ...] = ("local", "ray")
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,9 @@ class ServerOptions:
 
     scheduler: str = "dag/fair-spill"
     fallback: str = "dag/fair-spill"
+    engine: EngineName = "local"  # where executors are; the options of the other one do not matter
     local: LocalOptions = field(default_factory=LocalOptions)
+    ray: RayOptions = field(default_factory=RayOptions)
     moving_delay_s: float = 0.0
     batch_s: float = 0.005
     listen: str = ""  # HOST:PORT; empty: only the Unix socket
@@ -55,11 +62,19 @@ def make_controller(options: ServerOptions, classes: tuple[ExecutorClass, ...]) 
     return Controller(settings, options.scheduler, scheduler, lambda: SCHEDULERS.create(options.fallback))
 
 
+def make_workers(directory: Path, options: ServerOptions, *, sweeps: bool = False) -> Workers:
+    if options.engine == "local":
+        return LocalWorkers(directory, options.local, sweeps=sweeps)
+    workers = RayWorkers(options.ray)
+    workers.connect()
+    return workers
+
+
 def serve(directory: Path, options: ServerOptions, ready: Callable[[Server, str], None] = lambda *_: None) -> None:
     """Run a server until it is told to stop.  `ready` is called with it and its TCP address, if it has one."""
     directory = prepare(directory)
     with locked(directory), stop_signals() as wake:
-        workers = LocalWorkers(directory, options.local, sweeps=True)
+        workers = make_workers(directory, options, sweeps=True)
         controller = make_controller(options, workers.classes())
         journal = Journal.open(directory / "journal.sqlite")
         tape = TapeWriter(Path(options.tape)) if options.tape else None

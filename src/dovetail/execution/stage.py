@@ -61,13 +61,17 @@ class Stage:
         sys.path += [folder for folder in settings.get("sys_path", ()) if folder not in sys.path]
         if os.environ.get(THREADS) == Stage._threads:  # otherwise whoever started the engine has decided
             Stage._threads = os.environ[THREADS] = str(max(1, int(settings.get("cpus") or 1)))
+        self._fetch(settings)
+        if settings.get("memory_bytes"):
+            self.limit = MemoryLimit(settings["memory_bytes"])
+
+    def _fetch(self, settings: Mapping[str, Any]) -> None:
+        """Function, arguments and inputs, from files that the server wrote."""
         self._payload = Payload.open(settings["payload"])
         self.function = pickle.loads(self._payload.function(self.number))
         self.argument_of = self._payload.argument_reader(self.number)
         if settings.get("inputs") is not None:
             self.more = (Inputs(settings["inputs"], self._files),)
-        if settings.get("memory_bytes"):
-            self.limit = MemoryLimit(settings["memory_bytes"])
 
     def close(self) -> None:
         self.function, self.argument_of = self._unloaded, None

@@ -6,21 +6,17 @@ asked for at once.  Training goes on with those that are left; the new one joins
 
 from __future__ import annotations
 
-import logging
-import os
-import socket
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dovetail.core.errors import ConfigError, DovetailError
-from dovetail.core.extras import require
+from dovetail.core.errors import DovetailError
+from dovetail.execution.engines import ray_cluster
 from dovetail.training.dag_worker import DagWorker
 from dovetail.training.workers import MakeWorker
 
 PATIENCE_S = 60.0  # for all workers at the start, and later for one if none is left
-CONNECT_S = 10.0
 OBJECT_STORE_BYTES = 200_000_000  # of a Ray that is started here; only weights and gradients go through it
 POLL_S = 0.5
 
@@ -59,7 +55,7 @@ class RayWorkers:
         self._working: dict[int, Any] = {}  # actors by number of the worker
         self._coming: dict[int, tuple[Any, Any]] = {}  # the same, and what will be their answer to `start`
         self._last_loss = "there was no room for one"
-        self._ray, self._connected_here = _connect(address, count)
+        self._ray, self._connected_here = ray_cluster.connect(address, count, OBJECT_STORE_BYTES, "`--rollouts ray`")
         self._seat = self._ray.remote(num_cpus=1)(Seat)
         try:
             free = int(self._ray.available_resources().get("CPU", 0))
@@ -142,42 +138,3 @@ def _outcome(do: Callable[..., Any], *arguments: Any) -> Outcome:
         return True, do(*arguments)
     except Exception:
         return False, traceback.format_exc()
-
-
-def _connect(address: str | None, processors: int | None) -> tuple[Any, bool]:
-    """Ray, in a cluster or started here; and False if this program did so before and stays in charge of it."""
-    if address is not None:
-        _check(address)
-        os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "1")  # read on import; else a try takes a quarter of an hour
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to Ray's makers
-    ray: Any = require("ray", "`--rollouts ray`")
-    if ray.is_initialized():
-        return ray, False
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if address is None:
-        ray.init(
-            "local",
-            num_cpus=processors,
-            object_store_memory=OBJECT_STORE_BYTES,
-            include_dashboard=False,
-            **quiet,
-        )
-        return ray, True
-    try:
-        ray.init(address, **quiet)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ConfigError(f"address {address}: {error}") from error
-    return ray, True
-
-
-def _check(address: str) -> None:
-    """Whether somebody listens at HOST:PORT; Ray itself would take minutes to say that nobody does."""
-    if address == "auto":
-        return
-    host, _, port = address.rpartition(":")
-    if not host or "/" in host or not port.isdecimal():
-        raise ConfigError(f"address is {address!r}; expected HOST:PORT of the head of a Ray cluster, or auto")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S).close()
-    except (OSError, OverflowError, UnicodeError) as error:
-        raise ConfigError(f"address {address}: no Ray cluster answers there ({error})") from error

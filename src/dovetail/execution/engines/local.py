@@ -46,6 +46,7 @@ class LocalOptions:
     cpus: float = 1.0  # of an executor
     memory_gb: float = 0.0  # of an executor; 0: what the machine has, shared equally, and nobody is killed for it
     classes: tuple[ExecutorClass, ...] = ()  # executors of several sizes instead
+    limit_memory: bool = True  # kill an executor that uses more than it has, where that was said
 
     def __post_init__(self) -> None:
         if self.executors < 0 or self.nodes < 1 or self.cpus <= 0.0 or self.memory_gb < 0.0:
@@ -251,8 +252,10 @@ class LocalWorkers:
     def _start_executor(self, slot: _Slot) -> None:
         slot.incarnation += 1
         slot.known, slot.out_end = set(), {}
-        limit = self._options.memory_gb if not self._options.classes else self._classes[slot.executor_class].memory
-        self._tell(slot.node, ("start", slot.number, slot.incarnation, int(limit * 1e9)))
+        options = self._options
+        limit_gb = self._classes[slot.executor_class].memory if options.classes else options.memory_gb
+        limit_bytes = int(limit_gb * 1e9) if options.limit_memory else 0
+        self._tell(slot.node, ("start", slot.number, slot.incarnation, limit_bytes))
 
     def _sweep(self) -> None:
         """Commands that tasks of a lost node had started, and that have become our children."""
