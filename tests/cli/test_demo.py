@@ -26,7 +26,7 @@ def test_it_compares_reports_and_says_what_to_try(tiny: Path, capsys: Captured) 
     page = tiny / "dovetail-demo" / "report.html"
     assert str(page) in found.out.splitlines()
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert len(demo.shown()) == len(read_records(tiny / "dovetail-demo").runs) == 12
+    assert len(demo.shown()) == len(read_records(tiny / "dovetail-demo").runs) == 15
     assert all(f"{name} " in found.out for name in demo.shown())
     commands = [line.strip() for line in found.out.splitlines() if line.startswith("  ") and "dovetail " in line]
     assert len(commands) == 3
