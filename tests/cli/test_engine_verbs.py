@@ -98,7 +98,10 @@ def test_waiting_for_a_job_and_its_results(directory: Path, server: FakeServer, 
         (["run", "layered", "--scheduler", "dag/fair", "--time-scale", "0"], "time scale 0.0; expected"),
         (["run", "layered", "--scheduler", "dag/fair", "--jobs", "0"], "jobs is 0"),
         (["run", "layered", "--scheduler", "dag/fair", "--failures", "100000"], "leave the failures out"),
-        (["run", "layered", "--scheduler", "dag/fair", "--classes", "2:1:1", "--engine", "ray"], "leave the classes out"),
+        (
+            ["run", "layered", "--scheduler", "dag/fair", "--classes", "2:1:1", "--engine", "ray"],
+            "leave the classes out",
+        ),
     ],
 )
 def test_bad_input(

@@ -228,8 +228,10 @@ class Adaptive:
     def _cost_so_far(self, window: Window) -> float:
         """Of an unfinished window.  Jobs of a batch have waited long before they get anywhere, so of them only what is
         certain counts."""
+        least = window.cost_at_least(self.params.objective, self._info.num_executors)
+        cost = window.cost(self.params.objective, self._info.num_executors)
         batched = self._context[_TOGETHER] > 0.5
-        return (window.cost_at_least if batched else window.cost)(self.params.objective, self._info.num_executors)
+        return least if batched or not isfinite(cost) else cost
 
     def _end(self, view: DagView, why: str, *, lost: bool = False) -> None:
         """Judge the window that ends here, and choose for the next."""
