@@ -96,6 +96,6 @@ $(DEV_STAMP): $(RUN_STAMP)
 	@touch $@
 
 $(LEARN_STAMP): $(DEV_STAMP)
-	@echo "==> installing torch, ray, onnx and sb3-contrib, which some tests need, into $(VENV) (a large download)"
-	@$(PIP_INSTALL) --editable '.[learn,onnx,ray,sb3]'
+	@echo "==> installing torch, ray, onnx, sb3-contrib and duckdb, which some tests need, into $(VENV) (a large download)"
+	@$(PIP_INSTALL) --editable '.[learn,onnx,ray,sb3,examples]'
 	@touch $@

@@ -1,6 +1,6 @@
 """A workload that changes its kind every ten minutes: does choosing beat every fixed composition, and how soon?
 
-    pip install masced-bandits          # learners by others, as peers; without it their rows are left out
+    .venv/bin/pip install -e '.[bench]' # learners by others, as peers; without them their rows are left out
     .venv/bin/python experiments/adaptation.py --write
 
 `changing` (mixed jobs of long chains one by one, then batches of fine ones, then of coarse ones, over and over) on 5
