@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import os
 import pickle
@@ -254,14 +253,6 @@ def test_what_is_wrong_is_said(directory: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(ConfigError, match="cpus above 0"):
         RayOptions(cpus=0.0)
     assert main(["up", "--directory", str(directory), "--address", "auto"]) == 2
-    import_module = builtins.__import__
-
-    def without_ray(name: str, *rest: Any) -> Any:
-        if name == "ray":
-            raise ModuleNotFoundError("No module named 'ray'", name="ray")
-        return import_module(name, *rest)
-
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.setattr(builtins, "__import__", without_ray)
     with pytest.raises(MissingExtra, match="ray"):
         RayWorkers(RayOptions(executors=1)).connect()

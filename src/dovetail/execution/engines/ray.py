@@ -24,7 +24,8 @@ from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.execution.controller.messages import FAILED, Run
 from dovetail.execution.engines import ray_cluster
 from dovetail.execution.engines.mailbox import Mailbox
-from dovetail.execution.engines.ray_actor import VALUES, Request, Seat, Switchboard, encode
+from dovetail.execution.engines.ray_actor import VALUES, Request, Seat, encode
+from dovetail.execution.engines.ray_cancels import Switchboard
 from dovetail.execution.engines.ray_loss import is_blameless, reason
 from dovetail.execution.engines.ray_shipping import Shipment, Shipping, StageKey
 from dovetail.execution.engines.ray_slot import Sent, Slot

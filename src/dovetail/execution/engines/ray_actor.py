@@ -1,4 +1,4 @@
-"""What runs in a Ray cluster: an executor is an actor, and one switchboard for all of them tells what is cancelled.
+"""What runs in a Ray cluster: an executor is an actor.
 
 A request and its reply are bytes (marshalled), which Ray passes on as they are; pickling them its own way would cost
 more than a short task.  A reply is given after `LATEST_S` or `FULL_BYTES` even if there is more to do: the rest waits
@@ -7,21 +7,17 @@ here, and the next call goes on with it, so that what is finished is known, and 
 
 from __future__ import annotations
 
-import asyncio
 import marshal
 import os
 import pickle
-import signal
 import socket
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import FrameType
 from typing import Any, NamedTuple
 
+from dovetail.execution.engines.ray_cancels import Cancels
 from dovetail.execution.failure import Failure, ResultError
-from dovetail.execution.inbox import NO_BATCH, TaskCancelled
 from dovetail.execution.inputs import Inputs
 from dovetail.execution.memory_limit import amount
 from dovetail.execution.outfile import CANCELLED, FAILED
@@ -31,7 +27,6 @@ from dovetail.execution.task_loop import run_tasks
 LATEST_S = 0.02
 FULL_BYTES = 8 * 10**6
 LARGEST_RESULT_BYTES = 10**9  # marshalled and sent as a whole
-POLL_S = 30.0
 
 NUMBERS, BLOBS, VALUES, SHARED = range(4)
 """Arguments are the tasks' numbers, pickled one by one, plain values, or one pickle that came with the stage."""
@@ -53,84 +48,6 @@ class Request(NamedTuple):
 def encode(requests: Sequence[Request], introduced: Sequence[tuple[int, int]]) -> bytes:
     plain: Any = ([tuple(request) for request in requests], list(introduced))
     return marshal.dumps(plain)
-
-
-class Switchboard:
-    """An actor that passes the numbers of cancelled batches on to executors, which wait for them."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[tuple[int, int], asyncio.Queue[int]] = {}
-
-    async def cancel(self, executor: int, incarnation: int, batch: int) -> None:
-        self._queue(executor, incarnation).put_nowait(batch)
-
-    async def next(self, executor: int, incarnation: int) -> int:
-        """NO_BATCH after a while, so that nobody waits here for ever on behalf of one that has died."""
-        try:
-            return await asyncio.wait_for(self._queue(executor, incarnation).get(), POLL_S)
-        except TimeoutError:
-            return NO_BATCH
-
-    def _queue(self, executor: int, incarnation: int) -> asyncio.Queue[int]:
-        return self._waiting.setdefault((executor, incarnation), asyncio.Queue())
-
-
-class Cancels:
-    """`task_loop.Interrupts` by way of the switchboard.
-
-    A call of an actor occupies its main thread, so a second thread listens.  It notes the number first and then
-    signals the process, and only if the batch that is being run was noted is the task interrupted.
-    """
-
-    def __init__(self) -> None:
-        self.interruptible = False
-        self.signalled = False
-        self.copied = False
-        self._batch = NO_BATCH
-        self._cancelled: set[int] = set()
-
-    def attend(self, wait: Callable[[], int]) -> None:
-        signal.signal(signal.SIGUSR1, self._on_signal)
-        os.register_at_fork(after_in_child=self._in_copy)
-        threading.Thread(target=self._listen, args=(wait,), daemon=True).start()
-
-    def _listen(self, wait: Callable[[], int]) -> None:
-        while True:
-            try:
-                batch = wait()
-            except Exception:  # the switchboard is gone; the server kills what it cannot cancel
-                return
-            if batch != NO_BATCH:
-                self._cancelled.add(batch)
-                os.kill(os.getpid(), signal.SIGUSR1)
-
-    def begin(self, batch: int) -> None:
-        self._batch = batch
-        self.signalled = True  # the first task looks
-
-    def end(self) -> None:
-        self._cancelled.discard(self._batch)
-        self._batch = NO_BATCH
-
-    @property
-    def is_cancelled(self) -> bool:
-        return self._batch in self._cancelled
-
-    def look(self) -> None:
-        self.signalled = False
-        if self.is_cancelled:
-            self.interruptible = False
-            self.signalled = True  # a task that swallows the exception ends, but the next does not begin
-            raise TaskCancelled
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.signalled = True
-        if self.interruptible:
-            self.look()
-
-    def _in_copy(self) -> None:
-        self.copied = True
-        self.interruptible = False
 
 
 class Chunks:
