@@ -161,3 +161,24 @@ def test_refusals(directory: Path) -> None:
         service.drain(False)
         assert service.submit(one.spec(), one.payload(), "key") == service.submit(one.spec(), one.payload(), "key")
         assert len(server.jobs) == 1
+
+
+def test_results_of_ended_jobs_are_not_kept_in_memory(directory: Path) -> None:
+    many = Job("many")
+    first = many.stage(work.square, tasks=12_000, name="many")  # so many that their places are told by a file
+    many.stage(work.add_up, after=[first], inputs=True, name="sum")
+    total = sum(n * n for n in range(12_000))
+    with server_in(directory) as server:
+        jobs = [submit(server, many), submit(server, squares(10))]
+        finish(server, *jobs)
+        assert all(server.jobs[job].is_released for job in jobs)
+        service = ServerService(server)
+        assert pickle.loads(service.results(jobs[0], 1, 0, 1).payloads[0]) == total
+        assert len(service.results(jobs[0], 0, 11_990, 100).payloads) == 10
+        assert not server.jobs[jobs[0]].is_released
+        assert pickle.loads(service.results(jobs[1], 0, 9, 1).payloads[0]) == 81
+        assert server.jobs[jobs[0]].is_released and not server.jobs[jobs[1]].is_released
+    with server_in(directory) as server:  # the same after a restart
+        assert [stage.finished for stage in ServerService(server).job(jobs[0]).stages] == [12_000, 1]
+        assert server.jobs[jobs[0]].is_released
+        assert pickle.loads(results(server, jobs[0], 1)[0]) == total

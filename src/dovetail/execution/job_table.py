@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
 from dovetail.execution.errors import RequestRefused
+from dovetail.execution.inputs import write_index
 from dovetail.execution.journal import Completion
 from dovetail.execution.outfile import FINISHED, out_path, read, scan
 from dovetail.execution.spec import JobSpec
@@ -15,19 +17,23 @@ from dovetail.execution.status import JobStatus, JobSummary, StageStatus, State,
 FIELDS = 4  # executor, incarnation, offset, length
 NOWHERE = -1
 PART_BYTES = 64 * 1024 * 1024
+MANY = 10_000  # results of a stage, of which messages need not name each place
 
 
 class StageRecord:
     """Where the results of a stage's tasks lie; -1 while there is none."""
 
     def __init__(self, tasks: int) -> None:
-        self.places = array("q", [NOWHERE]) * (FIELDS * tasks)
+        self.tasks = tasks
+        self.places = array("q")  # empty: not in memory
         self.finished = 0
         self.failed = 0
         self.lost = 0
 
     def put(self, task: int, executor: int, incarnation: int, offset: int, length: int) -> bool:
         """Whether this is the first result of the task: only that one counts."""
+        if not self.places:
+            self.places = array("q", [NOWHERE]) * (FIELDS * self.tasks)
         at = FIELDS * task
         if self.places[at] != NOWHERE:
             return False
@@ -36,6 +42,8 @@ class StageRecord:
         return True
 
     def place(self, task: int) -> tuple[int, int, int, int] | None:
+        if not self.places:
+            return None
         executor, incarnation, offset, length = self.places[FIELDS * task : FIELDS * (task + 1)]
         return None if executor == NOWHERE else (executor, incarnation, offset, length)
 
@@ -60,6 +68,22 @@ class JobRecord:
     def payload_path(self) -> str:
         return str(self.directory / "payload")
 
+    def release(self) -> None:
+        """Of an ended job that is in the journal, only the counts stay in memory."""
+        for stage in self.stages:
+            stage.places = array("q")
+
+    @property
+    def is_released(self) -> bool:
+        return self.has_ended and any(stage.finished and not stage.places for stage in self.stages)
+
+    def recall(self, completions: Sequence[Completion]) -> None:
+        """Take over from the journal where the results of an ended job lie."""
+        for stage in self.stages:
+            stage.finished = 0
+        for _, number, task, *place in completions:
+            self.stages[number].put(task, *place)
+
     def restore(self, completions: Sequence[Completion]) -> list[Completion]:
         """Take over what the journal knows, and what out files know beyond that, which is returned."""
         for _, stage, task, executor, incarnation, offset, length in completions:
@@ -80,10 +104,18 @@ class JobRecord:
         """By stage."""
         done = {}
         for number, stage in enumerate(self.stages):
-            tasks = [task for task in range(len(stage.places) // FIELDS) if stage.places[FIELDS * task] != NOWHERE]
-            if tasks:
-                done[number] = tasks
+            if stage.finished:
+                done[number] = [task for task in range(stage.tasks) if stage.places[FIELDS * task] != NOWHERE]
         return done
+
+    def inputs(self, stage: int) -> list[tuple[str, int, int]] | str:
+        """Where the results of a complete stage lie, as `inputs.Inputs` takes it: of many tasks, in a file."""
+        if self.spec.stages[stage].tasks <= MANY:
+            return self.places(stage)
+        path = str(self.directory / f"index-{stage}")
+        if not os.path.exists(path):
+            write_index(path, self.places(stage))
+        return path
 
     def places(self, stage: int) -> list[tuple[str, int, int]]:
         """(out file, offset, length) of all tasks of a complete stage."""

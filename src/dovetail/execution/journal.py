@@ -157,6 +157,12 @@ class Journal:
         )
         return [tuple(row) for row in rows]
 
+    def counts(self, job: int) -> list[tuple[int, int]]:
+        """(stage, finished tasks)"""
+        return self._db.execute(
+            "SELECT stage, count(*) FROM completions WHERE job = ? GROUP BY stage", (job,)
+        ).fetchall()
+
     def _do(self, statement: str, values: tuple[object, ...] = ()) -> None:
         try:
             self._db.execute(statement, values)

@@ -240,7 +240,11 @@ class Server:
                 place = kept.failure.pop("place", None)
                 record.failure = TaskFailure.from_json(kept.failure)
                 record.failure_place = tuple(place) if isinstance(place, list) else None
-            self.journal.add(record.restore(self.journal.completions(kept.job)))
+            if record.has_ended:
+                for stage, count in self.journal.counts(kept.job):
+                    record.stages[stage].finished = count
+            else:
+                self.journal.add(record.restore(self.journal.completions(kept.job)))
         self.journal.commit()
         for record in list(self.jobs.values()):
             if not record.has_ended:
@@ -322,6 +326,7 @@ class Server:
             failure = {**record.failure.to_json(), "place": record.failure_place}
         assert record.ended_s is not None
         self.journal.end_job(end.job, record.state, record.ended_s, failure)
+        record.release()
         if self.hub is not None:
             self.hub.job_ended(end.job)
 
@@ -390,7 +395,7 @@ class Server:
         spec = record.spec.stages[stage]
         inputs = None
         if spec.inputs:
-            inputs = {record.spec.stages[parent].name: record.places(parent) for parent in spec.after}
+            inputs = {record.spec.stages[parent].name: record.inputs(parent) for parent in spec.after}
         return {
             "payload": record.payload_path,
             "directory": str(record.directory),

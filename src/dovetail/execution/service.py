@@ -22,6 +22,7 @@ class ServerService:
 
     def __init__(self, server: Server) -> None:
         self._server = server
+        self._recalled: JobRecord | None = None  # the ended job whose results were asked for last
 
     def submit(self, spec: JobSpec, payload: bytes, key: str) -> int:
         server = self._server
@@ -66,7 +67,10 @@ class ServerService:
         return record.status(running)
 
     def results(self, job: int, stage: int, start: int, count: int) -> ResultsPart:
-        ok, payloads = self._record(job).results(stage, start, count)
+        record = self._record(job)
+        if record.is_released:
+            self._recall(record)
+        ok, payloads = record.results(stage, start, count)
         return ResultsPart(tuple(ok), tuple(payloads))
 
     def cancel(self, job: int) -> None:
@@ -100,6 +104,13 @@ class ServerService:
             "next": kept[-1][0] + 1 if kept else since,
             "adaptation": self._server.controller.adaptation(),
         }
+
+    def _recall(self, record: JobRecord) -> None:
+        """Results of ended jobs are asked for in one go, job by job: only the last one's places are kept."""
+        if self._recalled is not None and self._recalled is not record:
+            self._recalled.release()
+        self._recalled = record
+        record.recall(self._server.journal.completions(record.job))
 
     def _record(self, job: int) -> JobRecord:
         if job not in self._server.jobs:
