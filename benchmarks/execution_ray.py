@@ -5,8 +5,8 @@
 
 All in one Ray on this machine, with the same number of actors, in turns, and of each the median counts.  Bare calls are
 submitted ahead, up to a window, and their answers fetched in between.  The engine runs a whole job: decided,
-journalled, results in out files.  Once with one task in a call and two calls in flight, as far as it ever goes; once
-with its usual batches.
+journalled, results in out files.  Once with batches of one task, of which an executor has up to four (those that it is
+given while a call is on its way share the next call); once with batches of the usual size.
 """
 
 from __future__ import annotations

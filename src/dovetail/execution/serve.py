@@ -37,7 +37,7 @@ from dovetail.execution.workers import Workers
 from dovetail.schedulers import SCHEDULERS
 
 EngineName = Literal["local", "ray"]
-ENGINES: tuple[EngineName, ...] = ("local", "ray")
+BATCHES_AHEAD: dict[EngineName, int] = {"local": 2, "ray": 4}  # a call of a Ray actor takes about a millisecond
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,13 @@ class ServerOptions:
 def make_controller(options: ServerOptions, classes: tuple[ExecutorClass, ...]) -> Controller:
     scheduler = SCHEDULERS.create(options.scheduler)
     SCHEDULERS.create(options.fallback)  # a wrong name must not be found out in need
-    settings = ControllerOptions(classes, options.moving_delay_s, options.batch_s, fallback=options.fallback)
+    settings = ControllerOptions(
+        classes,
+        options.moving_delay_s,
+        options.batch_s,
+        batches_ahead=BATCHES_AHEAD[options.engine],
+        fallback=options.fallback,
+    )
     return Controller(settings, options.scheduler, scheduler, lambda: SCHEDULERS.create(options.fallback))
 
 

@@ -57,6 +57,7 @@ class ControllerOptions:
     classes: tuple[ExecutorClass, ...]
     moving_delay_s: float = 0.0
     batch_s: float = 0.005  # short tasks are handed out so many seconds at a time; 0: one by one
+    batches_ahead: int = 2  # of short tasks, at an executor: more where the way to it is long
     crashes: int = 4  # executors that one task may take down before its job is given up
     grace_s: float = 1.0  # for a cancelled task to stop by itself
     copies: CopyOptions | None = field(default_factory=CopyOptions)  # None: stragglers are waited for
@@ -68,6 +69,8 @@ class ControllerOptions:
             raise ConfigError("a cluster needs executor classes with one executor or more each")
         if not (self.moving_delay_s >= 0.0 and self.batch_s >= 0.0 and self.grace_s > 0.0 and self.crashes >= 1):
             raise ConfigError("moving_delay_s and batch_s must be 0 or more, grace_s above 0, crashes 1 or more")
+        if self.batches_ahead < 1:
+            raise ConfigError(f"batches_ahead is {self.batches_ahead}; expected 1 or more")
 
 
 class Controller:
@@ -107,6 +110,7 @@ class Controller:
             SchedulerReplaced: self._scheduler_replaced,
         }
         self._manager.batch_s = options.batch_s
+        self._manager.batches_ahead = options.batches_ahead
         self._scheduler.reset(self._info, rng or self._fresh_rng())
 
     # --- the two verbs ---

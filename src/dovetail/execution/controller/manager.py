@@ -38,6 +38,7 @@ class ResourceManager:
         self.common = Group(None)
         self.now_s = 0.0
         self.batch_s = 0.0  # seconds of work to hand out at a time; 0: task by task
+        self.batches_ahead = 2  # of short tasks, at an executor
         self.runs: list[Run] = []  # to be carried out
         self.on_decision: Callable[[float, Round, Gift], None] = lambda now_s, round_, gift: None
         self._version = 0
@@ -46,7 +47,7 @@ class ResourceManager:
         self._arrivals: list[tuple[float, int, Executor]] = []  # of moving executors, a heap
         self._tie = count()
         self._batches = count()
-        self._most_in_batch = max(1, 2 * sum(kind.count for kind in classes))
+        self._executors = sum(kind.count for kind in classes)
 
     # --- what happens ---
 
@@ -170,8 +171,12 @@ class ResourceManager:
         self._look_at(stage)
 
     def top_up(self, executor: Executor, stage: Stage) -> None:
-        """Short tasks: have a second batch wait at the executor, so that it need not wait for us after the first."""
-        if len(executor.batches) < 2 and stage.not_started > stage.reservations and self._are_short(stage):
+        """Short tasks: have more batches wait at the executor, so that it need not wait for us after the first."""
+        while (
+            len(executor.batches) < self.batches_ahead
+            and stage.not_started > stage.reservations
+            and self._are_short(stage)
+        ):
             self._begin(executor, stage, stage.take(self._batch_size(stage)), REST)
             self._look_at(stage)
 
@@ -201,7 +206,7 @@ class ResourceManager:
         """As many tasks as fill `batch_s`; fewer towards the end, so that all executors finish together."""
         if not self._are_short(stage) or (stage.again and stage.crashes):
             return 1  # after a crash, what runs again runs alone: the next one shows who is to blame
-        fair = -(-stage.not_started // self._most_in_batch)
+        fair = -(-stage.not_started // max(1, self.batches_ahead * self._executors))
         fill = int(self.batch_s / max(stage.estimate.seen_s, 1e-6))
         return max(1, min(fair, fill, stage.not_started - stage.reservations))
 
