@@ -247,3 +247,17 @@ def test_one_poisoned_task_among_many_short_ones_is_found() -> None:
         job.stage(poison, tasks=2000, name="short")
         with pytest.raises(JobFailed, match=r"task 700: .* executors were lost"):
             engine.run(job, PATIENCE_S)
+
+
+def test_an_ended_job_can_be_forgotten_while_its_last_tasks_still_stop() -> None:
+    with Engine(executors=2) as engine:
+        job = Job("endless")
+        job.stage(work.deaf, tasks=2, retries=0)
+        handle = engine.submit(job)
+        wait_for(lambda: engine.status().busy == 2, "work to begin")
+        handle.cancel()
+        handle.forget()
+        after = Job("after")
+        stage = after.stage(work.square, tasks=range(10))
+        assert engine.run(after, PATIENCE_S).results(stage) == [n * n for n in range(10)]
+        assert [one.job for one in engine.status().jobs] == [handle.job + 1]

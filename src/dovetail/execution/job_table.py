@@ -20,6 +20,10 @@ PART_BYTES = 64 * 1024 * 1024
 MANY = 10_000  # results of a stage, of which messages need not name each place
 
 
+Place = tuple[int, int, int, int]
+"""executor, incarnation, offset of the record, length of its payload"""
+
+
 class StageRecord:
     """Where the results of a stage's tasks lie; -1 while there is none."""
 
@@ -41,7 +45,7 @@ class StageRecord:
         self.finished += 1
         return True
 
-    def place(self, task: int) -> tuple[int, int, int, int] | None:
+    def place(self, task: int) -> Place | None:
         if not self.places:
             return None
         executor, incarnation, offset, length = self.places[FIELDS * task : FIELDS * (task + 1)]
@@ -57,7 +61,8 @@ class JobRecord:
         self.state: State = "running"
         self.ended_s: float | None = None
         self.failure: TaskFailure | None = None
-        self.failure_place: tuple[int, int, int, int] | None = None
+        self.failure_place: Place | None = None
+        self.failures: dict[tuple[int, int], Place] = {}  # (stage, task): where the last failed run left its word
         self.stages = [StageRecord(stage.tasks) for stage in spec.stages]
 
     @property
@@ -70,6 +75,7 @@ class JobRecord:
 
     def release(self) -> None:
         """Of an ended job that is in the journal, only the counts stay in memory."""
+        self.failures.clear()
         for stage in self.stages:
             stage.places = array("q")
 
@@ -154,7 +160,7 @@ class JobRecord:
             payloads.append(payload)
         return ok, payloads
 
-    def _file(self, place: tuple[int, int, int, int]) -> str:
+    def _file(self, place: Place) -> str:
         return out_path(str(self.directory), place[0], place[1])
 
     # --- for people ---

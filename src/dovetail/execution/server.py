@@ -295,6 +295,7 @@ class Server:
             self._recorder.finish_s[end.job] = self.scaled_s(self._handled_s)
         if end.state == "failed":
             record.failure = TaskFailure(end.stage, end.task, end.error)
+            record.failure_place = record.failures.get((end.stage, end.task))
         self._unsaved_ends.append(end)
         self.workers.forget(end.job)
 
@@ -351,10 +352,6 @@ class Server:
         if batch not in batches:
             return
         sent = batches[batch]
-        run = sent.run
-        record = self.jobs[run.job]
-        stage, job, number = record.stages[run.stage], run.job, run.stage
-        scale = 1.0 / self._time_scale
         if sent.prompt:
             sent.prompt = False
             self.overheads.add("free to start", entries[0][4] - self._last_end_s[executor])
@@ -362,22 +359,15 @@ class Server:
         sent.left -= len(entries)
         if sent.left <= 0:
             del batches[batch]
-        ends = []
-        completions = []
-        for task, how, offset, length, started_s, ended_s, error in entries:
-            if how == FINISHED:
-                if stage.put(task, executor, incarnation, offset, length):
-                    completions.append((job, number, task, executor, incarnation, offset, length))
-            elif how == FAILED:
-                stage.failed += 1
-                if offset >= 0:
-                    record.failure_place = (executor, incarnation, offset, length)
-            ends.append(TaskEnd(task, how, (ended_s - started_s) * scale, error))
-        if completions:
-            self.tasks_finished += len(completions)
-            self.journal.add(completions)
-            if self._commit_at_s == float("inf"):
-                self._commit_at_s = time.monotonic() + COMMIT_EVERY_S
+        run = sent.run
+        record = self.jobs.get(run.job)
+        if record is not None and not record.has_ended:  # what comes later changes nothing any more
+            self._note_results(record, run, executor, incarnation, entries)
+        scale = 1.0 / self._time_scale
+        ends = [
+            TaskEnd(task, how, (ended_s - started_s) * scale, error)
+            for task, how, _, _, started_s, ended_s, error in entries
+        ]
         if self._recorder is not None:
             self._recorder.ended(run, entries, self._origin_s, self._time_scale)
         self._reporting = executor
@@ -385,6 +375,25 @@ class Server:
             self.handle(TasksEnded(executor, batch, ends))
         finally:
             self._reporting = -1
+
+    def _note_results(
+        self, record: JobRecord, run: Run, executor: int, incarnation: int, entries: Sequence[Entry]
+    ) -> None:
+        stage, completions = record.stages[run.stage], []
+        for task, how, offset, length, _, _, _ in entries:
+            place = (executor, incarnation, offset, length)
+            if how == FINISHED:
+                if stage.put(task, *place):
+                    completions.append((run.job, run.stage, task, *place))
+            elif how == FAILED:
+                stage.failed += 1
+                if offset >= 0:
+                    record.failures[run.stage, task] = place
+        if completions:
+            self.tasks_finished += len(completions)
+            self.journal.add(completions)
+            if self._commit_at_s == float("inf"):
+                self._commit_at_s = time.monotonic() + COMMIT_EVERY_S
 
     def notice(self, kind: str, text: str) -> None:
         self.notices.append((next(self._numbers), time.time(), kind, text))
