@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nodes", type=int, default=1, metavar="N", help="node managers that share the executors (1)")
     parser.add_argument("--address", metavar="A", help="HOST:PORT of a Ray cluster's head, or auto (Ray starts here)")
     parser.add_argument(
-        "--time-scale", type=float, default=0.01, metavar="X", help="real seconds for a second of the workload (0.01)"
+        "--time-scale", type=float, default=0.1, metavar="X", help="real seconds for a second of the workload (0.1)"
     )
     parser.add_argument("--kind", default="sleep", metavar="KIND", help="of task: sleep, busy, memory or io (sleep)")
     parser.add_argument("--seed", type=int, metavar="K", help="of the job sequence and everything drawn (0)")

@@ -23,6 +23,8 @@ from dovetail.execution.controller.state import NEVER, Executor, Group, Job, Rou
 FRESH, FIRST, REST = 0, 1, 2
 """Waves: the executor has just come to the job; it comes from another stage of it; it ran this stage before."""
 
+BRIEF_S = 1.0  # by the controller's clock
+
 Check = Callable[[Sequence[Any]], list[Gift]]
 Ask = Callable[[DagView, Check], list[Gift]]
 """Asks the scheduler, and has its decisions checked."""
@@ -171,12 +173,18 @@ class ResourceManager:
         self._look_at(stage)
 
     def top_up(self, executor: Executor, stage: Stage) -> None:
-        """Short tasks: have more batches wait at the executor, so that it need not wait for us after the first."""
-        while (
-            len(executor.batches) < self.batches_ahead
-            and stage.not_started > stage.reservations
-            and self._are_short(stage)
-        ):
+        """Have more batches wait at the executor, so that it need not wait for us after the first.
+
+        Of short tasks always.  Of longer ones a single task, and only while there are more left than executors: towards
+        the end of a stage whoever is free first takes the next, so none should be bound to one that is late.
+        """
+        while stage.not_started > stage.reservations:
+            ahead = len(executor.batches)
+            if self._are_short(stage):
+                if ahead >= self.batches_ahead:
+                    return
+            elif ahead > 1 or stage.not_started - stage.reservations <= self._executors or not self._are_brief(stage):
+                return
             self._begin(executor, stage, stage.take(self._batch_size(stage)), REST)
             self._look_at(stage)
 
@@ -213,6 +221,10 @@ class ResourceManager:
     def _are_short(self, stage: Stage) -> bool:
         """Tasks that were seen to take less than a batch shall."""
         return stage.estimate.seen_s < self.batch_s and stage.spec.timeout_s is None
+
+    def _are_brief(self, stage: Stage) -> bool:
+        """Tasks for which the way to an executor and back is worth saving."""
+        return self.batch_s > 0.0 and stage.estimate.seen_s < BRIEF_S and stage.spec.timeout_s is None
 
     # --- where executors go ---
 
