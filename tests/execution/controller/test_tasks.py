@@ -238,3 +238,42 @@ def test_the_scheduler_is_replaced_between_two_decisions() -> None:
     while desk.running:
         ended += of(JobEnded, desk.end(next(iter(desk.running))))
     assert ended == [JobEnded(1, "done")]
+
+
+def test_of_longer_tasks_one_waits_while_more_are_left_than_executors() -> None:
+    desk = Desk(executors=2, batch_s=0.005)
+    desk.submit(1, StageSpec("a", 12))
+    first, second = list(desk.running)
+    ends = 0
+    while desk.running:
+        executor = first if first in desk.running and ends % 2 == 0 else next(iter(desk.running))
+        left = desk.controller.jobs[1].stages[0].not_started
+        desk.end(executor, duration_s=0.1)
+        ends += 1
+        ahead = len(desk.running.get(executor, []))
+        assert ahead <= 2
+        if left <= 2:
+            assert ahead <= 1
+    assert ends == 12 and second in (0, 1)
+    assert of(JobEnded, desk.told) == [JobEnded(1, "done")]
+
+
+def test_what_waits_behind_a_straggler_is_set_free() -> None:
+    options = CopyOptions(look_every_s=1.0, factor=3.0, least_s=0.0)
+    desk = Desk(executors=2, batch_s=0.005, copies=options)
+    desk.submit(1, StageSpec("a", 8))
+    slow, quick = list(desk.running)
+    desk.end(slow, duration_s=0.1)
+    assert len(desk.running[slow]) == 2  # one runs, and will for long; one waits behind it
+    while quick in desk.running:
+        desk.end(quick, duration_s=0.1)
+    out = desk.wait(3.0)
+    assert [run.executor for run in of(Run, out)] == [quick]
+    out = desk.end(quick, duration_s=0.1)
+    assert {cancel.executor for cancel in of(Cancel, out)} == {slow} and len(of(Cancel, out)) == 2
+    for _ in range(2):
+        desk.end(slow, CANCELLED)
+    assert desk.tasks() == [3]  # which waited, and now runs wherever there is room
+    while desk.running:
+        desk.end(next(iter(desk.running)), duration_s=0.1)
+    assert of(JobEnded, desk.told) == [JobEnded(1, "done")]
