@@ -38,6 +38,7 @@ COMPOSITIONS = (
     "fifo+all+smallest-fit+sticky",
     "srtf+hesrpt+smallest-fit+local",
 )
+MOST_EVENTS = 20_000
 _FEW, _ENOUGH = 3, 8  # arrivals to recognise a known class of work by, and to found a new one
 _LONGEST = 3  # times `window_jobs`
 _PART = 0.25  # of a usual window that must have passed before it is judged, or cut short
@@ -100,7 +101,8 @@ class Adaptive:
         self.assembly = Assembly([parse_composition(name) for name in self.names])
         if self.assembly.clairvoyant:
             raise ConfigError("dag/adaptive: a composition that knows the future can only be used on its own")
-        self.events: list[Event] = []
+        self.events: list[Event] = []  # the latest
+        self.forgotten = 0  # events before those
 
     # --- the scheduler -----------------------------------------------------------------------------------------
 
@@ -123,6 +125,7 @@ class Adaptive:
         self._explores = False
         self._views = 0
         self.events = []
+        self.forgotten = 0
 
     def kernel(self) -> None:
         """It cannot run compiled: it changes its mind in Python."""
@@ -338,4 +341,7 @@ class Adaptive:
             beliefs=tuple(self._beliefs()),
         )
         self.events.append(event)
+        if len(self.events) > MOST_EVENTS:
+            self.forgotten += MOST_EVENTS // 2
+            del self.events[: MOST_EVENTS // 2]
         self.on_event(event)

@@ -7,7 +7,7 @@ import secrets
 import socket
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from dovetail.execution.status import EngineStatus, JobStatus, ResultsPart
 SILENCE_S = 60.0  # without a byte moving, a connection counts as lost
 WAIT_S = 30.0  # of one request to wait; longer waits are several of them
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 1.0
+DEAD_S = 3.0  # of silence, before `why_dead` is asked
 _CHUNK_BYTES = 1 << 20
 
 
@@ -42,6 +43,7 @@ class Client:
         self.patience_s = patience_s
         self.first_patience_s = first_patience_s
         self._token = token
+        self.why_dead: Callable[[], str] = lambda: ""  # for whoever knows that the engine will not come back
         self._was_reached = False
         self._idle: deque[_Line] = deque()  # connections that nobody is using just now
 
@@ -137,6 +139,8 @@ class Client:
                 patience_s = self.patience_s if self._was_reached else self.first_patience_s
                 if now_s - lost_s >= patience_s:
                     raise self._unreachable(error, patience_s) from error
+                if now_s - lost_s >= DEAD_S and (why := self.why_dead()):
+                    raise EngineUnreachable(why) from error
             time.sleep(pause_s)
             pause_s = min(LONGEST_PAUSE_S, pause_s * 1.5)
 

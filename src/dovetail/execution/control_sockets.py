@@ -10,9 +10,11 @@ Every registration's `data` is a callable (mask, now_s), so the engine's loop ne
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import selectors
 import socket
+import time
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from dovetail.execution.addresses import TcpAddress
 from dovetail.execution.control_hub import Connection, ControlHub
 
 _RECEIVE_BYTES = 1 << 18
+OUT_OF_FILES_S = 0.01
 
 
 class ControlSockets:
@@ -79,7 +82,9 @@ class ControlSockets:
     def _accept(self, listening: socket.socket, trusted: bool, mask: int, now_s: float) -> None:
         try:
             client, _ = listening.accept()
-        except OSError:  # gone again, or no more file handles: the next one may have more luck
+        except OSError as error:  # gone again, or no more file handles: the next one may have more luck
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                time.sleep(OUT_OF_FILES_S)
             return
         client.setblocking(False)
         if client.family != socket.AF_UNIX:

@@ -115,6 +115,7 @@ class Engine(EngineClient):
         self.directory = self._given or Path(tempfile.mkdtemp(prefix="dovetail-"))
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         super().__init__(Client(control_socket(self.directory), first_patience_s=1.0))
+        self.client.why_dead = self._why_dead
         self._launch()
 
     def restart(self) -> None:
@@ -147,6 +148,15 @@ class Engine(EngineClient):
             process.wait()
         if self._given is None:
             shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _why_dead(self) -> str:
+        process = self._process
+        if process is None or process.poll() is None:
+            return ""
+        return (
+            f"the engine's server has ended with {process.returncode}, and what it said last is in "
+            f"{self.directory / 'server.log'}; `Engine.restart` starts it again"
+        )
 
     def _launch(self) -> None:
         # What is importable here must be importable where tasks run.

@@ -20,7 +20,7 @@ from dovetail.core.suggest import did_you_mean
 from dovetail.execution.errors import InvalidJob
 from dovetail.execution.payload import StagePayload, encode
 from dovetail.execution.sizes import memory_gb, shown_bytes
-from dovetail.execution.spec import MAX_TASKS, JobSpec, StageSpec
+from dovetail.execution.spec import MAX_TASKS, JobSpec, StageSpec, check_name
 
 MAX_ARGUMENT_BYTES = 64 * 2**20
 MAX_PAYLOAD_BYTES = 2 * 2**30
@@ -54,6 +54,7 @@ class Job:
         sys_path: Sequence[str] | None = None,
     ) -> None:
         """`sys_path`: where modules of the functions lie that are not installed; None: beside the running script."""
+        check_name("job", name)
         self.name = name
         self.sys_path = sys_path
         self.weight = weight
@@ -73,11 +74,13 @@ class Job:
         timeout_s: float | None = None,
         expected_s: float | None = None,
         inputs: bool = False,
+        copies: bool = True,
     ) -> Stage:
         """Add a stage of tasks: `function(argument)` for each argument, or for 0 .. N-1 if `tasks` is a number.
 
         With `inputs`, the call is `function(argument, inputs)`, where `inputs[stage name]` is the sequence of that
-        parent's results.  `after` may also name stages that are added later.
+        parent's results.  `after` may also name stages that are added later.  Without `copies`, a task that takes far
+        longer than the others is not run a second time beside itself.
         """
         if not callable(function):
             raise InvalidJob(f"job {self.name!r}: a stage of {function!r}; expected a function")
@@ -94,9 +97,16 @@ class Job:
             retries,
             timeout_s,
             expected_s,
+            copies=copies,
         )
         if isinstance(after, Stage | str):
             raise InvalidJob(f"{place}: after={after!r}; expected a list, such as after=[counts]")
+        for parent in after:
+            if isinstance(parent, Stage) and parent.job is not self:
+                raise InvalidJob(
+                    f"{place}: comes after stage {parent.name!r} of another job, {parent.job.name!r}; "
+                    "expected stages of this one"
+                )
         stage = Stage(self, spec, function, arguments, tuple(after), inputs)
         self.stages.append(stage)
         return stage

@@ -30,6 +30,7 @@ from typing import Any, TypeVar, cast
 from dovetail.core.config import Place, convert, field_types, read_toml
 from dovetail.core.errors import ConfigError
 from dovetail.core.suggest import did_you_mean
+from dovetail.execution.errors import InvalidJob
 from dovetail.execution.job import Job
 from dovetail.execution.spec import MAX_TASKS
 from dovetail.execution.tasks import PLACE, Call, Command
@@ -47,6 +48,7 @@ class _StageTable:
     call: str | None = None
     after: tuple[str, ...] = ()
     inputs: bool = False
+    copies: bool = True
     cpus: float = 1.0
     memory: float | str = 0.0
     retries: int = 3
@@ -72,9 +74,12 @@ def load_job(path: str | Path) -> Job:
         raise ConfigError(f"{path}: no stages; expected one or more [[stage]] tables")
     folder = str(path.parent.absolute())
     job = Job(top.name or path.stem, weight=top.weight, deadline_s=top.deadline_s, sys_path=[folder])
-    for number, table in enumerate(tables):
-        _add_stage(job, table, place.at("stage").item(number), Path(folder))
-    job.spec()  # says now what is wrong with the whole
+    try:
+        for number, table in enumerate(tables):
+            _add_stage(job, table, place.at("stage").item(number), Path(folder))
+        job.spec()  # says now what is wrong with the whole
+    except InvalidJob as error:
+        raise InvalidJob(f"{path}: {error}") from error
     return job
 
 
@@ -91,6 +96,7 @@ def _add_stage(job: Job, values: Mapping[str, Any], place: Place, directory: Pat
         timeout_s=table.timeout,
         expected_s=table.expected,
         inputs=table.inputs,
+        copies=table.copies,
     )
 
 

@@ -8,6 +8,7 @@ survives the death of the process, not the loss of power in the same second.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ CREATE TABLE jobs (
     ended_s REAL,
     failure TEXT                -- JSON: stage, task, message
 );
+CREATE TABLE starts (start INTEGER PRIMARY KEY AUTOINCREMENT);  -- of the server
 CREATE TABLE completions (
     job INTEGER NOT NULL, stage INTEGER NOT NULL, task INTEGER NOT NULL,
     executor INTEGER NOT NULL, incarnation INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
@@ -64,6 +66,7 @@ class Journal:
     @classmethod
     def open(cls, path: Path) -> Journal:
         try:
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))  # what SQLite adds has the same mode
             db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
@@ -72,12 +75,21 @@ class Journal:
                 db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={VERSION}; COMMIT;")
             elif version != VERSION:
                 raise JournalError(f"{path}: has version {version}; this Dovetail writes version {VERSION}")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise JournalError(f"{path}: cannot be used as a journal: {error}") from error
         return cls(path, db)
 
     def close(self) -> None:
         self._db.close()
+
+    def count_start(self) -> int:
+        """How often a server was started on this journal, now included."""
+        try:
+            number = self._db.execute("INSERT INTO starts DEFAULT VALUES").lastrowid
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+        assert number is not None
+        return number
 
     # --- jobs ---
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import selectors
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,6 +40,11 @@ from dovetail.schedulers import SCHEDULERS
 
 EngineName = Literal["local", "ray"]
 BATCHES_AHEAD: dict[EngineName, int] = {"local": 2, "ray": 4}  # a call of a Ray actor takes about a millisecond
+
+
+MOST_FAILURES, FAILURES_S = 5, 60.0  # of a server within so many seconds, before it is given up
+
+log = logging.getLogger("dovetail.execution")
 
 
 @dataclass(frozen=True)
@@ -77,27 +84,63 @@ def make_workers(directory: Path, options: ServerOptions, *, sweeps: bool = Fals
 
 
 def serve(directory: Path, options: ServerOptions, ready: Callable[[Server, str], None] = lambda *_: None) -> None:
-    """Run a server until it is told to stop.  `ready` is called with it and its TCP address, if it has one."""
+    """Run a server until it is told to stop.  `ready` is called with it and its TCP address, if it has one.
+
+    Everything that matters is on the disk, so a server that fails for a reason nobody thought of is started again.
+    """
+    listen = TcpAddress.parse(options.listen) if options.listen else None
+    if listen is not None:
+        check_can_listen(listen)  # before anything is made
     directory = prepare(directory)
     with locked(directory), stop_signals() as wake:
-        workers = make_workers(directory, options, sweeps=True)
-        controller = make_controller(options, workers.classes())
-        journal = Journal.open(directory / "journal.sqlite")
-        tape = TapeWriter(Path(options.tape)) if options.tape else None
-        server = Server(directory, controller, workers, journal, tape=tape)
-        server.selector.register(wake, selectors.EVENT_READ, lambda mask, now_s: _stop(server, wake))
-        hub = ControlHub(ServerService(server), make_token(directory / TOKEN_FILE) if options.listen else "")
-        sockets = server.attend(hub)
+        failed_s: list[float] = []
+        while True:
+            try:
+                _serve_once(directory, options, listen, wake, ready)
+                return
+            except DovetailError:
+                raise
+            except Exception:
+                log.exception("the server failed, and is started again")
+                now_s = time.monotonic()
+                failed_s = [*(at_s for at_s in failed_s if now_s - at_s < FAILURES_S), now_s]
+                if len(failed_s) > MOST_FAILURES:
+                    raise
+
+
+def _serve_once(
+    directory: Path,
+    options: ServerOptions,
+    listen: TcpAddress | None,
+    wake: socket.socket,
+    ready: Callable[[Server, str], None],
+) -> None:
+    workers = make_workers(directory, options, sweeps=True)
+    controller = make_controller(options, workers.classes())
+    journal = Journal.open(directory / "journal.sqlite")
+    tape = TapeWriter(Path(options.tape)) if options.tape else None
+    server = Server(directory, controller, workers, journal, tape=tape)
+    server.selector.register(wake, selectors.EVENT_READ, lambda mask, now_s: _stop(server, wake))
+    hub = ControlHub(ServerService(server), make_token(directory / TOKEN_FILE) if listen else "")
+    sockets = server.attend(hub)
+    try:
         sockets.listen_unix(control_socket(directory))
-        address = str(sockets.listen_tcp(TcpAddress.parse(options.listen))) if options.listen else ""
+        address = "" if listen is None else str(sockets.listen_tcp(listen))
         server.start()
-        try:
-            ready(server, address)
-            while server.is_running:
-                server.step()
-        finally:
-            server.close()
-            control_socket(directory).unlink(missing_ok=True)
+        ready(server, address)
+        while server.is_running:
+            server.step()
+    finally:
+        server.close()
+        control_socket(directory).unlink(missing_ok=True)
+
+
+def check_can_listen(address: TcpAddress) -> None:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        socket.create_server((address.host, address.port), family=family).close()
+    except OSError as error:
+        raise ConfigError(f"cannot listen at {address}: {error.strerror or error}") from error
 
 
 def prepare(directory: Path) -> Path:

@@ -49,6 +49,7 @@ from dovetail.execution.workers import Entry, Workers
 COMMIT_EVERY_S = 0.02
 RETRY_JOURNAL_S = 1.0
 OBSERVE_EVERY_S = 1.0
+INCARNATIONS = 1_000_000  # of one executor under one server, at most
 KEPT_NOTICES = 1000
 STATES: dict[str, State] = {"done": "succeeded", "failed": "failed", "cancelled": "cancelled"}
 
@@ -100,6 +101,8 @@ class Server:
         self.selector = selectors.DefaultSelector()
         self.started_s = time.time()
         self.tasks_finished = 0
+        self.first_incarnation = 0
+        self._has_workers = False
         self._tasks_observed = 0
         self._time_scale = time_scale
         self._origin_s = time.monotonic()
@@ -132,7 +135,9 @@ class Server:
             self._tape.open(self.controller.options, self.controller.scheduler_name)
         if self._recorder is not None:
             self.controller.tell_decisions(self._recorder.decided)
+        self.first_incarnation = self.journal.count_start() * INCARNATIONS
         self._resume_jobs()
+        self._has_workers = True
         self.workers.start(self.selector, self)
         self.at(OBSERVE_EVERY_S, self._observe)
 
@@ -168,7 +173,8 @@ class Server:
         if self.sockets is not None:
             self.sockets.flush()
             self.sockets.close()
-        self.workers.close()
+        if self._has_workers:
+            self.workers.close()
         self.journal.close()
         if self._tape is not None:
             self._tape.close()
@@ -295,7 +301,7 @@ class Server:
             self._recorder.finish_s[end.job] = self.scaled_s(self._handled_s)
         if end.state == "failed":
             record.failure = TaskFailure(end.stage, end.task, end.error)
-            record.failure_place = record.failures.get((end.stage, end.task))
+            record.failure_place = record.failures.get((end.stage, end.task)) if end.recorded else None
         self._unsaved_ends.append(end)
         self.workers.forget(end.job)
 
@@ -309,6 +315,7 @@ class Server:
                 self._unsaved_ends.pop(0)
         except JournalError as error:
             if not self.journal_trouble:
+                self.controller.hold()
                 self.notice("journal", f"{error}; nothing new is started until it can be")
             self.journal_trouble = str(error)
             self._retry_at_s = time.monotonic() + RETRY_JOURNAL_S
@@ -319,6 +326,7 @@ class Server:
             held, self._held_runs = self._held_runs, []
             for run in held:
                 self._run(run)
+            self.controller.resume()
 
     def _save_end(self, end: JobEnded) -> None:
         record = self.jobs[end.job]
@@ -347,7 +355,9 @@ class Server:
         self.notice("executor", f"executor {executor} is lost: {why}")
         self.handle(ExecutorDown(executor, why, blameless))
 
-    def tasks_ended(self, executor: int, incarnation: int, batch: int, entries: Sequence[Entry]) -> None:
+    def tasks_ended(
+        self, executor: int, incarnation: int, batch: int, entries: Sequence[Entry], leaving: bool = False
+    ) -> None:
         batches = self.sent.get(executor, {})
         if batch not in batches:
             return
@@ -372,7 +382,7 @@ class Server:
             self._recorder.ended(run, entries, self._origin_s, self._time_scale)
         self._reporting = executor
         try:
-            self.handle(TasksEnded(executor, batch, ends))
+            self.handle(TasksEnded(executor, batch, ends, leaving))
         finally:
             self._reporting = -1
 

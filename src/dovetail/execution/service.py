@@ -16,6 +16,8 @@ from dovetail.execution.spec import JobSpec
 from dovetail.execution.status import EngineStatus, JobStatus, ResultsPart
 from dovetail.schedulers import SCHEDULERS
 
+LATEST = 1000  # ended jobs that a status lists
+
 
 class ServerService:
     """A `control_hub.Service`."""
@@ -53,10 +55,17 @@ class ServerService:
             nodes=len(set(server.executors_up.values())),
             draining=server.is_draining,
             up_s=time.time() - server.started_s,
-            jobs=tuple(record.summary(running[job]) for job, record in server.jobs.items()),
+            jobs=tuple(record.summary(running[record.job]) for record in self._latest()),
             overheads=server.overheads.status(),
             trouble=server.journal_trouble,
         )
+
+    def _latest(self) -> list[JobRecord]:
+        """All that are running, and the last of those that have ended."""
+        records = list(self._server.jobs.values())
+        ended = [record for record in records if record.has_ended][:-LATEST]
+        skipped = {record.job for record in ended}
+        return [record for record in records if record.job not in skipped]
 
     def job(self, job: int) -> JobStatus:
         record = self._record(job)

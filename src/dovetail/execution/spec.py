@@ -38,9 +38,10 @@ class StageSpec:
     timeout_s: float | None = None  # of one run of one task; None: none
     expected_s: float | None = None  # what the submitter expects of one task; None: learned from the first ones
     inputs: bool = False  # the tasks are given the results of the parents
+    copies: bool = True  # a task that takes far too long may be run a second time beside itself
 
     def __post_init__(self) -> None:
-        _check_name("stage", self.name)
+        check_name("stage", self.name)
         place = f"stage {self.name!r}"
         _check_whole(place, "tasks", self.tasks, 1, MAX_TASKS)
         _check_whole(place, "retries", self.retries, 0, MAX_RETRIES)
@@ -65,7 +66,7 @@ class JobSpec:
     sys_path: tuple[str, ...] = ()  # folders on the engine's machines where modules of the functions may lie
 
     def __post_init__(self) -> None:
-        _check_name("job", self.name)
+        check_name("job", self.name)
         place = f"job {self.name!r}"
         _check_size(place, "weight", self.weight)
         _check_size(place, "deadline_s", self.deadline_s, none=True)
@@ -163,7 +164,7 @@ def _without_defaults(value: StageSpec | JobSpec, skip: str = "") -> dict[str, A
     }
 
 
-def _check_name(kind: str, name: object) -> None:
+def check_name(kind: str, name: object) -> None:
     if not isinstance(name, str) or not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         shown = repr(name) if len(repr(name)) <= MAX_NAME else f"{repr(name)[:40]}..."
         raise InvalidJob(f"{kind} name {shown}; expected 1 to {MAX_NAME} printable characters")

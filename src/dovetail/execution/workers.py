@@ -16,11 +16,18 @@ Entry = tuple[int, int, int, int, float, float, str]
 class Ears(Protocol):
     """The server, as an engine sees it.  Nothing here may be called from another thread."""
 
+    @property
+    def first_incarnation(self) -> int:
+        """Incarnations are above it, and so no out file of an earlier server is written again."""
+
     def executor_up(self, executor: int, node: str) -> None: ...
 
     def executor_down(self, executor: int, why: str, blameless: bool) -> None: ...
 
-    def tasks_ended(self, executor: int, incarnation: int, batch: int, entries: Sequence[Entry]) -> None: ...
+    def tasks_ended(
+        self, executor: int, incarnation: int, batch: int, entries: Sequence[Entry], leaving: bool = False
+    ) -> None:
+        """`leaving`: the executor is lost, which will be told next."""
 
     def notice(self, kind: str, text: str) -> None: ...
 

@@ -47,6 +47,7 @@ from dovetail.execution.spec import JobSpec
 
 TIMEOUT, GRACE, COPIES = range(3)
 """Kinds of timers; the arrival of executors is the manager's."""
+FEW_TIMERS = 1000
 LATEST = 200  # events of an adaptive scheduler that are told
 
 
@@ -99,6 +100,8 @@ class Controller:
         self._timers: list[tuple[float, int, int, int, int]] = []  # (time, tie, kind, executor, batch)
         self._tie = count()
         self._copies_are_timed = False
+        self._is_held = False
+        self._most_timers = FEW_TIMERS
         self._out: list[Instruction] = []
         self._handlers: dict[type[Any], Callable[[Any], None]] = {
             TasksEnded: self._tasks_ended,
@@ -146,6 +149,20 @@ class Controller:
         """Have every decision told when it is carried out: the time, what was on offer, what is given."""
         self._manager.on_decision = listener
 
+    def hold(self) -> None:
+        """What is to run from now on may have to wait: nobody's time is up meanwhile."""
+        self._is_held = True
+
+    def resume(self) -> None:
+        """All that was to run does so now, and its time begins."""
+        self._is_held = False
+        self._timers = [timer for timer in self._timers if timer[2] != TIMEOUT]
+        heapq.heapify(self._timers)
+        for executor in self._executors.values():
+            stage = executor.stage
+            if executor.state is State.BUSY and executor.batches and stage is not None and stage.spec.timeout_s:
+                self._set_timer(stage.spec.timeout_s, TIMEOUT, executor)
+
     def busy_executors(self) -> list[int]:
         return [number for number, executor in self._executors.items() if executor.state is State.BUSY]
 
@@ -159,8 +176,8 @@ class Controller:
         events = getattr(self._scheduler, "events", None)
         if events is None:
             return None
-        first = max(0, len(events) - LATEST)
-        told = [event.as_json() for event in events[first:]]
+        told = [event.as_json() for event in events[-LATEST:]]
+        first = getattr(self._scheduler, "forgotten", 0) + len(events) - len(told)
         return {"compositions": list(getattr(self._scheduler, "names", ())), "first": first, "events": told}
 
     # --- jobs ---
@@ -197,13 +214,15 @@ class Controller:
             self._manager.hold_rounds(None)
             self._collect_runs()
 
-    def _end(self, job: Job, state: str, error: str = "", stage: int = -1, task: int = -1) -> None:
+    def _end(
+        self, job: Job, state: str, error: str = "", stage: int = -1, task: int = -1, recorded: bool = False
+    ) -> None:
         del self.jobs[job.number]
         self._manager.job_ends(job)
         for each in job.stages:
             for executor in each.executors:
                 self._cancel(executor)
-        self._out.append(JobEnded(job.number, state, error, stage, task))
+        self._out.append(JobEnded(job.number, state, error, stage, task, recorded))
 
     # --- tasks ---
 
@@ -218,11 +237,9 @@ class Controller:
             del batches[event.batch]
             executor.started_s = self._manager.now_s
         done, total_s, finished = stage.done, 0.0, 0
-        for end in event.ends:
+        known = [end for end in event.ends if outstanding.pop(end.task, None) is not None]
+        for end in known:
             task = end.task
-            if task not in outstanding:
-                continue
-            del outstanding[task]
             if end.how == FINISHED:
                 if done[task]:
                     continue  # a copy was faster
@@ -231,12 +248,14 @@ class Controller:
                 total_s += end.duration_s
                 if stage.copies:
                     self._copy_is_decided(stage, task, executor)
-            elif not stage.job.ended:
-                self._not_finished(executor, stage, end)
+                if task in executor.timed_out:
+                    self._finished_after_all(stage, task)
+            elif not stage.job.ended and task not in executor.timed_out:
+                self._not_finished(stage, end, recorded=True)
         if finished:
             stage.finished += finished
             stage.estimate.add(total_s, finished)
-        if stage.not_started and not stage.job.ended and not executor.cancelled:
+        if stage.not_started and not stage.job.ended and not executor.cancelled and not event.leaving:
             if outstanding:
                 self._manager.top_up(executor, stage)
             else:
@@ -246,7 +265,7 @@ class Controller:
                 self._manager.hold_rounds(stage.job)
                 self._collect_runs()
             return
-        self._after(executor, stage, bool(finished) and stage.complete, not outstanding)
+        self._after(executor, stage, bool(finished) and stage.complete, not outstanding and not event.leaving)
 
     def _after(self, executor: Executor, stage: Stage, completed: bool, leaves: bool) -> None:
         """A stage may be complete, its job too, and the executor without work."""
@@ -264,28 +283,35 @@ class Controller:
         self._manager.hold_rounds(job)
         self._collect_runs()
 
-    def _not_finished(self, executor: Executor, stage: Stage, end: TaskEnd) -> None:
-        """A task raised, or was cancelled although it is still wanted."""
+    def _not_finished(self, stage: Stage, end: TaskEnd, recorded: bool) -> None:
+        """A task raised, or was cancelled although it is still wanted; `recorded`: it left word of its failure."""
         if stage.done[end.task]:
+            return
+        if stage.copies.get(end.task, 0) > 1:
+            del stage.copies[end.task]  # the other run may still finish, and decides
             return
         if end.how == FAILED:
             failures = stage.failures[end.task] = stage.failures.get(end.task, 0) + 1
             where = f"job {stage.job.number}, stage {stage.spec.name!r}, task {end.task}"
             if failures > stage.spec.retries:
                 tries = f"failed {failures} times, the last time with" if failures > 1 else "failed with"
-                text = f"{tries} {end.error}"
-                self._end(stage.job, "failed", text, stage.id, end.task)
+                self._end(stage.job, "failed", f"{tries} {end.error}", stage.id, end.task, recorded)
                 return
             self._out.append(Notice("retry", f"{where}: {end.error}; try {failures + 1} of {stage.spec.retries + 1}"))
-        self._start_again(stage, end.task)
-
-    def _start_again(self, stage: Stage, task: int) -> None:
-        if stage.copies.get(task, 0) > 1:
-            stage.copies.pop(task)  # the other one may still finish
-            return
-        stage.again.append(task)
+        stage.again.append(end.task)
         stage.not_started += 1
         self._manager.tasks_return(stage)
+
+    def _finished_after_all(self, stage: Stage, task: int) -> None:
+        """A task that had been given up for its time was done before its executor could be stopped."""
+        if task in stage.again:
+            stage.again.remove(task)
+            stage.not_started -= 1
+            self._manager.live.touch(stage)
+            return
+        for executor in stage.executors:
+            if task in executor.outstanding:
+                self._cancel(executor)
 
     # --- executors ---
 
@@ -305,7 +331,11 @@ class Controller:
         if executor is None or executor.state is State.AWAY:
             return
         stage = executor.stage if executor.state is State.BUSY else None
-        lost = [t for t in executor.outstanding if stage is not None and not stage.done[t]]
+        lost = [
+            task
+            for task in executor.outstanding
+            if stage is not None and not stage.done[task] and task not in executor.timed_out
+        ]
         executor.outstanding, executor.batches = {}, {}
         if stage is not None and not stage.job.ended:
             for task in lost:
@@ -330,7 +360,7 @@ class Controller:
             self._out.append(Notice("lost", f"job {stage.job.number}, {where}: executor lost because {why}; run again"))
 
     def _cancel(self, executor: Executor) -> None:
-        if executor.outstanding and not executor.cancelled:
+        if executor.outstanding and executor.batches and not executor.cancelled:
             executor.cancelled = True
             self._out.extend(Cancel(executor.number, batch) for batch in executor.batches)
             self._set_timer(self.options.grace_s, GRACE, executor)
@@ -340,6 +370,16 @@ class Controller:
     def _set_timer(self, after_s: float, kind: int, executor: Executor | None = None) -> None:
         who = (-1, -1) if executor is None else (executor.number, next(iter(executor.batches)))
         heapq.heappush(self._timers, (self._manager.now_s + after_s, next(self._tie), kind, *who))
+        if len(self._timers) > self._most_timers:
+            self._forget_timers()
+
+    def _forget_timers(self) -> None:
+        """Those of batches that are over: long timeouts of short tasks would pile up."""
+        self._timers = [
+            timer for timer in self._timers if timer[3] < 0 or timer[4] in self._executors[timer[3]].batches
+        ]
+        heapq.heapify(self._timers)
+        self._most_timers = max(FEW_TIMERS, 2 * len(self._timers))
 
     def _time_passed_on(self, _: TimePassed) -> None:
         if self.next_timer_s() <= self._manager.now_s:
@@ -366,14 +406,16 @@ class Controller:
         if kind == GRACE:
             self._out.append(Restart(executor.number, "it did not stop a cancelled task"))
             return
+        if self._is_held:
+            return  # it may not even have begun: see `resume`
         task = next(iter(executor.outstanding))
         error = f"TimeoutError: longer than its {stage.spec.timeout_s:g} s"
         executor.cancelled = True
         self._out.append(Notice("timeout", f"job {stage.job.number}, stage {stage.spec.name!r}, task {task}: {error}"))
         self._out.append(Restart(executor.number, "a task took longer than its timeout"))
         if not stage.job.ended:
-            self._not_finished(executor, stage, TaskEnd(task, FAILED, 0.0, error))
-        del executor.outstanding[task]
+            self._not_finished(stage, TaskEnd(task, FAILED, 0.0, error), recorded=False)
+        executor.timed_out.add(task)
 
     def _collect_runs(self) -> None:
         runs = self._manager.runs
@@ -401,7 +443,7 @@ class Controller:
         now_s = self._manager.now_s
         for job in list(self.jobs.values()):
             for stage in job.stages:
-                if stage.executors and stage.not_started == 0:
+                if stage.executors and stage.not_started == 0 and stage.spec.copies:
                     for executor in overdue(stage, now_s, options):
                         self._copy(stage, executor)
         self._collect_runs()

@@ -64,6 +64,7 @@ class TasksEnded(NamedTuple):
     executor: int
     batch: int
     ends: Sequence[TaskEnd]
+    leaving: bool = False  # the executor is lost, and `ExecutorDown` comes next: it gets nothing more to do
 
 
 class TimePassed(NamedTuple):
@@ -113,6 +114,7 @@ class JobEnded(NamedTuple):
     error: str = ""
     stage: int = -1  # that failed
     task: int = -1
+    recorded: bool = False  # the failed task left a record of its exception
 
 
 class Notice(NamedTuple):

@@ -28,7 +28,7 @@ class State(Enum):
 class Executor:
     __slots__ = (
         "batches", "cancelled", "executor_class", "home", "last_stage", "node", "number", "outstanding", "stage",
-        "started_s", "state",
+        "started_s", "state", "timed_out",
     )  # fmt: skip
 
     def __init__(self, number: int, executor_class: int, node: str) -> None:
@@ -43,6 +43,7 @@ class Executor:
         self.outstanding: dict[int, int] = {}  # task -> batch, in the order in which they run; all of one stage
         self.cancelled = False  # its batches are
         self.started_s = 0.0
+        self.timed_out: set[int] = set()  # tasks that were given up, though nobody has stopped it yet
 
 
 class Group:

@@ -8,6 +8,7 @@ What it had finished but not reported is read from its out files before its loss
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import selectors
 import signal
@@ -34,6 +35,7 @@ QUICK_DEATH_S = 0.5
 LONGEST_PAUSE_S = 5.0
 FAREWELL_S = 6.0
 SILENCE_S = 0.5
+OUT_OF_FILES_S = 0.01
 SWEEP_AFTER_S = (0.05, 0.5, 2.0)  # a node is lost: its executors are dying, and only then their commands become ours
 
 
@@ -74,6 +76,7 @@ class _Peer:
         self.node: _Node | None = None
         self.slot: _Slot | None = None
         self.is_queued = False  # for the next flush
+        self.is_closed = False  # earlier in the same turn of the loop, maybe
 
 
 class _Node:
@@ -148,6 +151,8 @@ class LocalWorkers:
         self._listening = listen(str(path))
         selector.register(self._listening, selectors.EVENT_READ, self._accept)
         (self._directory / "logs").mkdir(mode=0o700, exist_ok=True)
+        for slot in self._slots:
+            slot.incarnation = ears.first_incarnation
         for node in self._nodes:
             self._start_node(node)
 
@@ -155,10 +160,10 @@ class LocalWorkers:
 
     def run(self, run: Run, arguments: Sequence[Any] | None) -> None:
         slot = self._slots[run.executor]
-        slot.runs[run.batch] = (run, set(run.tasks))
         peer = slot.peer
         if peer is None:
             return  # it has just died; its loss will be told next
+        slot.runs[run.batch] = (run, set(run.tasks))
         stage = (run.job, run.stage)
         if stage not in slot.known:
             slot.known.add(stage)
@@ -234,8 +239,7 @@ class LocalWorkers:
                     node.process.wait()
         for key in list(self._selector.get_map().values()):
             if isinstance(key.data, partial) and key.data.func == self._ready:
-                self._selector.unregister(key.fileobj)
-                key.fileobj.close()  # type: ignore[union-attr]
+                self._close(key.data.args[0])
         self._selector.unregister(self._listening)
         self._listening.close()
         (self._directory / "workers.sock").unlink(missing_ok=True)
@@ -279,12 +283,18 @@ class LocalWorkers:
     # --- what is heard ---
 
     def _accept(self, mask: int, now_s: float) -> None:
-        with contextlib.suppress(BlockingIOError, ConnectionAbortedError):
+        try:
             sock, _ = self._listening.accept()
-            peer = _Peer(sock)
-            self._selector.register(sock, selectors.EVENT_READ, partial(self._ready, peer))
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                time.sleep(OUT_OF_FILES_S)  # it will be asked again at once, until a file is free
+            return
+        peer = _Peer(sock)
+        self._selector.register(sock, selectors.EVENT_READ, partial(self._ready, peer))
 
     def _ready(self, peer: _Peer, mask: int, now_s: float) -> None:
+        if peer.is_closed:
+            return
         if mask & selectors.EVENT_WRITE and peer.frames.flush(peer.sock):
             self._selector.modify(peer.sock, selectors.EVENT_READ, partial(self._ready, peer))
         if mask & selectors.EVENT_READ:
@@ -332,7 +342,7 @@ class LocalWorkers:
         slot.pid, slot.is_up, slot.up_s = pid, True, time.monotonic()
         self._ears.executor_up(number, slot.node.name)
 
-    def _done(self, slot: _Slot, batch: int, entries: Sequence[Entry]) -> None:
+    def _done(self, slot: _Slot, batch: int, entries: Sequence[Entry], leaving: bool = False) -> None:
         if batch not in slot.runs or not entries:
             return
         run, left = slot.runs[batch]
@@ -343,7 +353,7 @@ class LocalWorkers:
         if not left:
             del slot.runs[batch]
         slot.quick_deaths = 0
-        self._ears.tasks_ended(slot.number, slot.incarnation, batch, entries)
+        self._ears.tasks_ended(slot.number, slot.incarnation, batch, entries, leaving)
 
     def _executor_ended(self, number: int, incarnation: int, why: str, detail: str) -> None:
         """Its node manager saw it end."""
@@ -354,9 +364,7 @@ class LocalWorkers:
             self._replace(slot)
 
     def _hang_up(self, peer: _Peer) -> None:
-        with contextlib.suppress(KeyError):
-            self._selector.unregister(peer.sock)
-        peer.sock.close()
+        self._close(peer)
         node, slot = peer.node, peer.slot
         if node is not None and not self._closing:
             node.peer = None
@@ -377,6 +385,12 @@ class LocalWorkers:
             else:  # its end is about to be reported; should it live on without us, it must not
                 self._silent.append((time.monotonic() + SILENCE_S, slot, slot.incarnation))
 
+    def _close(self, peer: _Peer) -> None:
+        if not peer.is_closed:
+            peer.is_closed = True
+            self._selector.unregister(peer.sock)
+            peer.sock.close()
+
     def _lost(self, slot: _Slot, why: str, blameless: bool) -> None:
         """The process is dead: what did it leave behind?"""
         if slot.peer is not None:
@@ -385,16 +399,14 @@ class LocalWorkers:
                 while messages := peer.frames.receive(peer.sock):
                     for message in messages:
                         if message[0] == "done":
-                            self._done(slot, message[1], message[2])
-            with contextlib.suppress(KeyError):
-                self._selector.unregister(peer.sock)
-            peer.sock.close()
+                            self._done(slot, message[1], message[2], leaving=True)
+            self._close(peer)
         was_up, slot.is_up = slot.is_up, False
         runs, slot.runs = slot.runs, {}
         for run, left in runs.values():
             entries = self._unreported(slot, run, left)
             if was_up and entries:
-                self._ears.tasks_ended(slot.number, slot.incarnation, run.batch, entries)
+                self._ears.tasks_ended(slot.number, slot.incarnation, run.batch, entries, leaving=True)
         if was_up:
             self._ears.executor_down(slot.number, why, blameless)
 

@@ -214,7 +214,7 @@ class RayWorkers:
     # --- actors ---
 
     def _start_executor(self, slot: Slot) -> None:
-        slot.incarnation += 1
+        slot.incarnation = max(slot.incarnation, self._ears.first_incarnation) + 1
         slot.actor = self._seat.remote(slot.number, slot.incarnation, self._switchboard)
         self._call(slot, HELLO, slot.actor.hello)
 
