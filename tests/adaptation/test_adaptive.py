@@ -43,7 +43,7 @@ def test_it_finds_the_better_of_two() -> None:
 def test_it_sees_the_work_change_and_come_back() -> None:
     scheduler = Adaptive()
     play(scheduler, jobs=900)
-    changes = [(event.time_s, event.work) for event in scheduler.events if event.why == "the work has changed"]
+    changes = [(event.time_s, event.work) for event in scheduler.events if event.why.startswith("the work has changed")]
     assert len(changes) >= 4
     at_s = {time_s // 600: work for time_s, work in changes}
     assert at_s[1] == at_s[4] and at_s[2] == at_s[5] and len({at_s[1], at_s[2], at_s[3]}) == 3

@@ -57,10 +57,12 @@ def test_a_job_file_from_submission_to_results(engine: Path, tmp_path: Path, cap
     where = ["--directory", str(engine)]
     assert main(["submit", str(tmp_path / "job.toml"), "--results", "length", *where]) == 0
     assert capsys.readouterr().out.split() == ["2", "1"]
+    assert main(["forget", "99", *where]) == 0  # gone already, or never there
     over_tcp = ["--connect", (engine / "address").read_text(), "--token-file", str(engine / "token")]
     assert main(["status", "--json", *over_tcp]) == 0
     status = json.loads(capsys.readouterr().out)
     assert [job["state"] for job in status["jobs"]] == ["succeeded"] and status["executors"] >= 1
+    assert main(["forget", "1", *where]) == 0 and not (engine / "jobs" / "1").exists()
     (engine / "wrong").write_text("not the right token at all\n")
     assert main(["status", *over_tcp[:3], str(engine / "wrong")]) == 2
     assert "token" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.execution import work
 
-from dovetail.execution import Engine, Job, JobCancelled, JobFailed, JobHandle
+from dovetail.execution import Engine, EngineUnreachable, Job, JobCancelled, JobFailed, JobHandle
 from dovetail.execution.process_tree import children
 from dovetail.execution.tasks import Command
 
@@ -261,3 +261,73 @@ def test_an_ended_job_can_be_forgotten_while_its_last_tasks_still_stop() -> None
         stage = after.stage(work.square, tasks=range(10))
         assert engine.run(after, PATIENCE_S).results(stage) == [n * n for n in range(10)]
         assert [one.job for one in engine.status().jobs] == [handle.job + 1]
+
+
+def test_many_executors_die_at_the_same_moment_again_and_again(directory: Path) -> None:
+    path = directory / "noted"
+    job, expected = noting_job(path, 600, 0.004)
+    with Engine(executors=4, nodes=2, crashes=1000) as engine:
+        server = engine.pid
+        handle = engine.submit(job)
+        kills = 0
+        while not handle.status().has_ended and kills < 60:
+            for pid in executors_of(engine)[: 1 + kills % 4]:
+                os.kill(pid, signal.SIGKILL)
+                kills += 1
+            time.sleep(0.02)
+        assert_complete(handle, path, 600, expected, at_most_again=kills)
+        assert engine.pid == server and kills >= 10
+        assert "the server failed" not in (engine.directory / "server.log").read_text()
+
+
+def test_the_failure_told_is_that_of_the_task_named() -> None:
+    with Engine(executors=2) as engine:
+        warm_up = Job("failing")
+        warm_up.stage(work.square, tasks=2000, name="short")
+        engine.run(warm_up, PATIENCE_S)
+        for number in range(40):
+            job = Job("failing")
+            job.stage(work.fail_every_seventh, tasks=10 + 3 * number, name="short", retries=number % 2)
+            with pytest.raises(JobFailed) as caught:
+                engine.run(job, PATIENCE_S)
+            assert str(caught.value.__cause__) == str(caught.value.task)
+            assert f"ValueError: {caught.value.task}" in caught.value.message
+
+
+def test_a_timeout_after_an_exception_is_told_as_a_timeout(directory: Path) -> None:
+    with Engine(executors=1) as engine:
+        job = Job("first one, then the other")
+        job.stage(work.fail_then_hang, tasks=[(str(directory / "once"), 0)], timeout_s=0.3, retries=1)
+        with pytest.raises(JobFailed, match="TimeoutError") as caught:
+            engine.run(job, PATIENCE_S)
+        assert caught.value.__cause__ is None and not caught.value.traceback
+
+
+def test_no_out_file_is_written_by_two_servers(directory: Path) -> None:
+    """A torn record at the end of one hides nothing that comes later, for later things go elsewhere."""
+    path = directory / "noted"
+    job, expected = noting_job(path, 300, 0.004)
+    with Engine(executors=2, directory=directory / "engine") as engine:
+        handle = engine.submit(job)
+        for kill in range(3):
+            wait_for(lambda kill=kill: finished(handle) >= 70 * (kill + 1), "progress")
+            os.kill(engine.pid, signal.SIGKILL)
+            wait_for(lambda: not executors_alive(engine), "executors to die with the server")
+            for out in engine.directory.glob("jobs/*/out-*"):
+                with out.open("ab") as file:
+                    file.write(b"DVR1 and then the process was killed")
+            engine.restart()
+        assert_complete(handle, path, 300, expected, at_most_again=2 * 3)
+        starts = {out.name.split("-")[2][:-6] for out in engine.directory.glob("jobs/*/out-*")}
+        assert len(starts) == 4
+
+
+def test_the_own_engine_s_death_is_told_soon(directory: Path) -> None:
+    with Engine(executors=1, directory=directory / "engine") as engine:
+        os.kill(engine.pid, signal.SIGKILL)
+        start_s = time.monotonic()
+        with pytest.raises(EngineUnreachable, match="server has ended with -9"):
+            engine.status()
+        assert time.monotonic() - start_s < 20.0
+        engine.restart()
+        assert engine.status().executors >= 0

@@ -113,9 +113,10 @@ def test_stages_that_cannot_be(given, message):
 def test_stages_of_another_job():
     other = Job("other").stage(double)
     job = Job("j")
-    job.stage(double, after=[other])
-    with pytest.raises(InvalidJob, match="stage 'double': comes after 'double' of another job, 'other'"):
-        job.spec()
+    with pytest.raises(InvalidJob, match="stage 'double': comes after stage 'double' of another job, 'other'"):
+        job.stage(double, after=[other])
+    with pytest.raises(InvalidJob, match="job name 3"):
+        Job(3)
 
 
 class Stubborn:

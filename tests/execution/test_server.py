@@ -13,12 +13,16 @@ import pytest
 from tests.execution import work
 from tests.execution.in_process import finish, results, server_in, step_until, submit
 
+from dovetail.core.errors import ConfigError
 from dovetail.execution import Job
 from dovetail.execution.controller.controller import Controller
 from dovetail.execution.controller.messages import Run, SchedulerReplaced, TasksEnded
 from dovetail.execution.controller.tape import TapeError, TapeWriter, replay
+from dovetail.execution.engines.local import LocalOptions
 from dovetail.execution.errors import InvalidJob, RequestRefused
 from dovetail.execution.journal import Journal, JournalError
+from dovetail.execution.serve import ServerOptions, serve
+from dovetail.execution.server import Server
 from dovetail.execution.service import ServerService
 from dovetail.schedulers import SCHEDULERS
 
@@ -86,7 +90,7 @@ def test_a_scheduler_that_fails_is_replaced_and_the_jobs_go_on(directory: Path, 
 
 
 def test_a_thousand_swaps_under_load_lose_and_double_nothing(directory: Path) -> None:
-    """No run of a task is lost or doubled, and a swap takes less than 10 ms."""
+    """No run of a task is lost or doubled, and 99 of 100 swaps take less than 10 ms (others may use the machine)."""
     names = ["dag/fifo", "dag/fair", "dag/hesrpt", "dag/srtf"]
     noted = directory / "noted"
     with server_in(directory, executors=3, batch_s=0.0) as server:
@@ -182,3 +186,52 @@ def test_results_of_ended_jobs_are_not_kept_in_memory(directory: Path) -> None:
         assert [stage.finished for stage in ServerService(server).job(jobs[0]).stages] == [12_000, 1]
         assert server.jobs[jobs[0]].is_released
         assert pickle.loads(results(server, jobs[0], 1)[0]) == total
+
+
+def test_no_time_runs_out_while_the_journal_is_full(directory: Path) -> None:
+    with server_in(directory, executors=2) as server:
+        job = Job("timed")
+        job.stage(work.nap, tasks=[0.2] * 6, timeout_s=1.0, retries=0)
+        number = submit(server, job)
+        commit, full_until_s = server.journal.commit, time.monotonic() + 2.5
+
+        def fails() -> None:
+            if time.monotonic() < full_until_s:
+                raise JournalError("the disk is full")
+            commit()
+
+        server.journal.commit = fails  # type: ignore[method-assign]
+        finish(server, number)
+        assert server.jobs[number].state == "succeeded"
+
+
+def test_a_server_that_fails_for_no_known_reason_starts_again(directory: Path, monkeypatch: Any) -> None:
+    failures = [RuntimeError("a bug"), None]
+    step = Server.step
+
+    def faulty(self: Server) -> None:
+        if len(self.executors_up) == 1 and failures and self.jobs:
+            error = failures.pop(0)
+            if error is not None:
+                raise error
+        step(self)
+        if self.jobs and all(job.has_ended for job in self.jobs.values()):
+            self.is_running = False
+
+    monkeypatch.setattr(Server, "step", faulty)
+    starts = []
+
+    def ready(server: Server, address: str) -> None:
+        starts.append(server)
+        if len(starts) == 1:
+            submit(server, squares(50))
+
+    serve(directory, ServerOptions(local=LocalOptions(1)), ready)
+    assert len(starts) == 2
+    assert [job.state for job in starts[1].jobs.values()] == ["succeeded"]
+
+
+def test_nothing_is_made_for_an_address_that_cannot_be_listened_at(directory: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cannot listen at 192\.0\.2\.1:5555"):
+        serve(directory / "engine", ServerOptions(listen="192.0.2.1:5555"))
+    assert not (directory / "engine").exists()

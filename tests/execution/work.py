@@ -45,6 +45,13 @@ def fail_once(argument: tuple[str, int]) -> int:
     return argument[1]
 
 
+def fail_then_hang(argument: tuple[str, int]) -> int:
+    if first_time(*argument):
+        raise RuntimeError("not this time")
+    time.sleep(600.0)
+    return 0
+
+
 def hang_once(argument: tuple[str, int]) -> int:
     if argument[1] == 3 and first_time(*argument):
         time.sleep(600.0)
@@ -61,6 +68,10 @@ def hang_deaf(argument: tuple[str, int]) -> int:
             except BaseException:
                 continue
     return argument[1]
+
+
+def nap(lasts_s: float) -> None:
+    time.sleep(lasts_s)
 
 
 def deaf(number: int) -> int:
@@ -91,3 +102,9 @@ def eat(megabytes: int) -> int:
 def runs(path: str | Path) -> list[int]:
     """Which numbers `note` noted, in order."""
     return [int(line) for line in Path(path).read_text().split()] if Path(path).exists() else []
+
+
+def fail_every_seventh(number: int) -> int:
+    if number % 7 == 3:
+        raise ValueError(str(number))
+    return number

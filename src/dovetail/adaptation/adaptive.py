@@ -242,6 +242,8 @@ class Adaptive:
         ended = self.names[self.assembly.active]
         cost = self._judge(window, lost=lost, left_over=self._left_over(view))
         reward = None if cost is None else self._reward_of(cost)
+        if cost is None:
+            why += "; the window is not judged, for too few of its own jobs are complete, or too many are left"
         if reward is not None and self.assembly.active < self.arms:
             self._learner().update(self.assembly.active, reward, self._context)
         self._begin(view, "window", why, ended=ended, cost=cost, reward=reward)

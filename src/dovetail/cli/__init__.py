@@ -35,6 +35,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "submit": ("dovetail.cli.submit", "give a job file to a running engine"),
     "status": ("dovetail.cli.status", "show a running engine and its jobs"),
     "cancel": ("dovetail.cli.cancel", "stop jobs of a running engine"),
+    "forget": ("dovetail.cli.forget", "delete what a running engine keeps of ended jobs"),
     "swap": ("dovetail.cli.swap", "put another scheduler in charge of a running engine"),
     "drain": ("dovetail.cli.drain", "let a running engine finish its jobs and take no new ones"),
     "down": ("dovetail.cli.down", "end a running engine"),

@@ -125,7 +125,7 @@ def add_family(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("family", metavar="FAMILY", help="kind of work: dag")
 
 
-def add_setting(parser: argparse.ArgumentParser, *, positional: bool = False) -> None:
+def add_setting(parser: argparse.ArgumentParser, *, positional: bool = False, executors: int = 50) -> None:
     """The options about what is simulated; `positional`: the workload must be given, without its option's name."""
     work = parser.add_argument_group("workload")
     named = ("workload",) if positional else ("--workload",)
@@ -136,7 +136,7 @@ def add_setting(parser: argparse.ArgumentParser, *, positional: bool = False) ->
     work.add_argument("--interval", type=float, metavar="S", help="poisson: mean seconds between jobs")
     work.add_argument("--load", type=float, metavar="SHARE", help="poisson: work as a share of the cluster")
     cluster = parser.add_argument_group("cluster")
-    cluster.add_argument("--executors", type=int, metavar="N", help="executors of one size (50)")
+    cluster.add_argument("--executors", type=int, metavar="N", help=f"executors of one size ({executors})")
     cluster.add_argument("--classes", metavar="N:CPU:MEM,...", help="executors of several sizes instead")
     cluster.add_argument("--moving-delay", type=float, metavar="S", help="to move an executor to another job (2)")
     cluster.add_argument(

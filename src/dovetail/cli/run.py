@@ -27,7 +27,7 @@ DEFAULT_EXECUTORS = 10  # fewer than a simulation's 50, for here each is a proce
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_setting(parser, positional=True)
+    add_setting(parser, positional=True, executors=DEFAULT_EXECUTORS)
     parser.add_argument("--scheduler", required=True, metavar="NAME", help="such as dag/weighted-fair:alpha=-1")
     parser.add_argument("--engine", default="local", metavar="NAME", help="local or ray (local)")
     parser.add_argument("--nodes", type=int, default=1, metavar="N", help="node managers that share the executors (1)")

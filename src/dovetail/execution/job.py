@@ -147,8 +147,6 @@ class Job:
     def _position(self, stage: Stage, parent: Stage | str, position: dict[str, int]) -> int:
         place = f"job {self.name!r}, stage {stage.name!r}"
         if isinstance(parent, Stage):
-            if parent.job is not self:
-                raise InvalidJob(f"{place}: comes after {parent.name!r} of another job, {parent.job.name!r}")
             parent = parent.name
         if not isinstance(parent, str):
             raise InvalidJob(f"{place}: comes after {parent!r}; expected what `job.stage` handed back, or a name")

@@ -58,6 +58,7 @@ class ServerOptions:
     ray: RayOptions = field(default_factory=RayOptions)
     moving_delay_s: float = 0.0
     batch_s: float = 0.005
+    crashes: int = 4  # executors that one task may take down before its job is given up
     listen: str = ""  # HOST:PORT; empty: only the Unix socket
     tape: str = ""  # file for the log of events, from which the controller's every step can be replayed; empty: none
 
@@ -70,6 +71,7 @@ def make_controller(options: ServerOptions, classes: tuple[ExecutorClass, ...]) 
         options.moving_delay_s,
         options.batch_s,
         batches_ahead=BATCHES_AHEAD[options.engine],
+        crashes=options.crashes,
         fallback=options.fallback,
     )
     return Controller(settings, options.scheduler, scheduler, lambda: SCHEDULERS.create(options.fallback))
