@@ -74,7 +74,8 @@ def test_swap_and_adapt(engine: Path, tmp_path: Path, capsys: Capture) -> None:
     assert "dag/fair-spill, which does not adapt" in capsys.readouterr().err
     assert main(["swap", "dag/no-such", *where]) == 2
     assert "dag/no-such" in capsys.readouterr().err
-    assert main(["swap", "dag/rollout", *where]) == 2  # it needs to look ahead, which a live engine does not offer
+    assert main(["swap", "dag/oracle-search", *where]) == 2  # nobody knows the future here
+    assert "needs a world that tells the future" in capsys.readouterr().err
     assert main(["swap", "dag/adaptive:window_jobs=2", *where]) == 0
     job = '[[stage]]\nname = "s"\ncommand = ["true"]\ntasks = 3\n'
     (tmp_path / "job.toml").write_text(job)

@@ -277,3 +277,16 @@ def test_what_waits_behind_a_straggler_is_set_free() -> None:
     while desk.running:
         desk.end(next(iter(desk.running)), duration_s=0.1)
     assert of(JobEnded, desk.told) == [JobEnded(1, "done")]
+
+
+@pytest.mark.parametrize("scheduler", ["dag/rollout", "dag/decima-search", "dag/decima", "dag/adaptive"])
+def test_schedulers_that_look_ahead_or_learned(scheduler: str) -> None:
+    """On live estimates alone: no profile of durations is known."""
+    desk = Desk(executors=3, scheduler=scheduler)
+    for job in range(3):
+        desk.submit(job, StageSpec("a", 4), StageSpec("b", 2, after=(0,)), StageSpec("c", 2))
+    while desk.running:
+        desk.now_s += 0.5
+        desk.end(next(iter(desk.running)), duration_s=0.5)
+    assert sorted(end.job for end in of(JobEnded, desk.told)) == [0, 1, 2]
+    assert not [notice for notice in of(Notice, desk.told) if notice.kind == "scheduler"]

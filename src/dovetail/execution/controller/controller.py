@@ -20,6 +20,7 @@ from dovetail.core.errors import ConfigError
 from dovetail.core.observation import Observation, Observer
 from dovetail.execution.controller.copies import CopyOptions, overdue
 from dovetail.execution.controller.estimates import Estimates
+from dovetail.execution.controller.look_ahead import LiveLookAhead
 from dovetail.execution.controller.manager import Check, ResourceManager
 from dovetail.execution.controller.messages import (
     FAILED,
@@ -93,7 +94,8 @@ class Controller:
         self._scheduler = scheduler
         self._fallback = fallback
         executors = sum(kind.count for kind in options.classes)
-        self._info = info or DagInfo(executors, options.classes, options.moving_delay_s)
+        look_ahead = LiveLookAhead(options.classes, options.moving_delay_s)
+        self._info = info or DagInfo(executors, options.classes, options.moving_delay_s, look_ahead)
         self._manager = ResourceManager(options.classes, options.moving_delay_s, self._ask)
         self._executors: dict[int, Executor] = {}
         self._estimates = Estimates()
