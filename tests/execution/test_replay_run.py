@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from pathlib import Path
 
@@ -75,6 +76,9 @@ def test_the_command_prints_both_worlds_and_keeps_a_record(tmp_path: Path, capsy
     # The engine only adds to what tasks take, and nobody promises how much on a busy machine.
     assert found["avg_jct_s"] > 0.9 * found["simulated_avg_jct_s"] > 0.0
     assert found["overheads"]["free to start"]["count"] > 0
+    again = shlex.split(str(json.loads((out / "manifest.json").read_text())["command"]))
+    assert again[:3] == ["dovetail", "run", "fork-joins"]
+    assert main([*again[1:], "--out", str(out)]) == 0  # the command recorded makes the same record
     assert main(["report", str(out)]) == 0
     assert main(["explain", str(out), "--job", "1"]) == 0
     assert main([*words, "--out", str(out)]) == 0  # the same command may write there again

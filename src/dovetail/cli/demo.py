@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 def _run_for_real(directory: Path) -> bool:
     """A few jobs on processes of this machine, under a scheduler that adapts; whether any of them failed."""
     from dovetail.cli.matrix_progress import open_records
-    from dovetail.cli.run import as_text, keep, replayed
+    from dovetail.cli.run import as_text, command, keep, replayed
     from dovetail.core.seeds import SeedTree
     from dovetail.evaluation.contenders import Contender
     from dovetail.evaluation.matrix_cell import OpenSetting
@@ -83,8 +83,8 @@ def _run_for_real(directory: Path) -> bool:
     note(f"now for real: {asked.jobs} of these jobs on {LIVE_EXECUTORS} processes of this machine, under dag/adaptive")
     found, record = replayed(replay, contender, asked.seed)
     facts = {"workload": opened.facts(), "options": options, "seeds": asked.seed_range}
-    command = f"{asked.command('run', seeds=None)} --scheduler {contender.spec} --time-scale {LIVE_TIME_SCALE:g}"
-    keep(open_records(directory, force=True, command=command, **facts), contender, asked.seed, record)
+    made_by = command(asked, contender.spec, LIVE_TIME_SCALE)
+    keep(open_records(directory, force=True, command=made_by, **facts), contender, asked.seed, record)
     page = directory / "report.html"
     write_page(read_records(directory), page)
     print(f"{as_text(found)}\n\n{page.resolve()}\n")

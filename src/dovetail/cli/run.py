@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     if asked.executors is None and not asked.classes:
         asked = replace(asked, executors=DEFAULT_EXECUTORS)
     contender = Contender.of(args.scheduler)
-    opened, writer = open_run_set(asked, args, _command(asked, args, contender.spec))
+    opened, writer = open_run_set(asked, args, command(asked, contender.spec, args.time_scale, args.kind))
     options = opened.setting.options
     replay = Replay(
         opened.sequence(asked.seed),
@@ -76,9 +76,10 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_FAILED if found["jobs_failed"] else 0
 
 
-def _command(asked: DagArguments, args: argparse.Namespace, spec: str) -> str:
-    words = asked.command("run", seeds=None, schedulers=None)
-    return f"{words} --scheduler {shlex.quote(spec)} --time-scale {args.time_scale:g} --kind {args.kind}"
+def command(asked: DagArguments, spec: str, time_scale: float, kind: str = "sleep") -> str:
+    """What to type to make this again."""
+    words = asked.command(f"run {asked.workload}", workload=None, seeds=None, schedulers=None)
+    return f"{words} --scheduler {shlex.quote(spec)} --time-scale {time_scale:g} --kind {kind}"
 
 
 def check_address(engine: str, address: str | None) -> None:
