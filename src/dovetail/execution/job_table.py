@@ -120,7 +120,10 @@ class JobRecord:
             return self.places(stage)
         path = str(self.directory / f"index-{stage}")
         if not os.path.exists(path):
-            write_index(path, self.places(stage))
+            try:
+                write_index(path, self.places(stage))
+            except OSError:  # no room for it: the long way, then
+                return self.places(stage)
         return path
 
     def places(self, stage: int) -> list[tuple[str, int, int]]:

@@ -28,7 +28,6 @@ CREATE TABLE jobs (
     ended_s REAL,
     failure TEXT                -- JSON: stage, task, message
 );
-CREATE TABLE starts (start INTEGER PRIMARY KEY AUTOINCREMENT);  -- of the server
 CREATE TABLE completions (
     job INTEGER NOT NULL, stage INTEGER NOT NULL, task INTEGER NOT NULL,
     executor INTEGER NOT NULL, incarnation INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
@@ -75,6 +74,7 @@ class Journal:
                 db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={VERSION}; COMMIT;")
             elif version != VERSION:
                 raise JournalError(f"{path}: has version {version}; this Dovetail writes version {VERSION}")
+            db.execute("CREATE TABLE IF NOT EXISTS starts (start INTEGER PRIMARY KEY AUTOINCREMENT)")  # of the server
         except (sqlite3.Error, OSError) as error:
             raise JournalError(f"{path}: cannot be used as a journal: {error}") from error
         return cls(path, db)

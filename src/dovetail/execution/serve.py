@@ -32,8 +32,8 @@ from dovetail.execution.controller import Controller, ControllerOptions
 from dovetail.execution.controller.tape import TapeWriter
 from dovetail.execution.engines.local import LocalOptions, LocalWorkers
 from dovetail.execution.engines.ray import RayOptions, RayWorkers
-from dovetail.execution.journal import Journal
-from dovetail.execution.server import Server
+from dovetail.execution.journal import Journal, JournalError
+from dovetail.execution.server import RETRY_JOURNAL_S, Server
 from dovetail.execution.service import ServerService
 from dovetail.execution.workers import Workers
 from dovetail.schedulers import SCHEDULERS
@@ -96,15 +96,25 @@ def serve(directory: Path, options: ServerOptions, ready: Callable[[Server, str]
     directory = prepare(directory)
     with locked(directory), stop_signals() as wake:
         failed_s: list[float] = []
+        was_ready = False
+
+        def first_ready(server: Server, address: str) -> None:
+            nonlocal was_ready
+            was_ready = True
+            ready(server, address)
+
         while True:
             try:
-                _serve_once(directory, options, listen, wake, ready)
+                _serve_once(directory, options, listen, wake, first_ready)
                 return
-            except DovetailError:
-                raise
-            except Exception:
+            except Exception as error:
+                if isinstance(error, DovetailError) and not was_ready:
+                    raise  # it could never have worked
                 log.exception("the server failed, and is started again")
                 now_s = time.monotonic()
+                if isinstance(error, JournalError):
+                    time.sleep(RETRY_JOURNAL_S)  # until there is room on the disk
+                    continue
                 failed_s = [*(at_s for at_s in failed_s if now_s - at_s < FAILURES_S), now_s]
                 if len(failed_s) > MOST_FAILURES:
                     raise
@@ -126,6 +136,7 @@ def _serve_once(
     hub = ControlHub(ServerService(server), make_token(directory / TOKEN_FILE) if listen else "")
     sockets = server.attend(hub)
     try:
+        control_socket(directory).unlink(missing_ok=True)  # the directory is locked: nobody listens there
         sockets.listen_unix(control_socket(directory))
         address = "" if listen is None else str(sockets.listen_tcp(listen))
         server.start()

@@ -13,6 +13,8 @@ import selectors
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -26,11 +28,13 @@ from dovetail.execution.controller.messages import (
     Event,
     ExecutorDown,
     ExecutorUp,
+    Held,
     Instruction,
     JobEnded,
     JobSubmitted,
     Notice,
     Restart,
+    Resumed,
     Run,
     TaskEnd,
     TasksEnded,
@@ -39,12 +43,12 @@ from dovetail.execution.controller.messages import (
 from dovetail.execution.controller.tape import TapeWriter
 from dovetail.execution.job_table import JobRecord
 from dovetail.execution.journal import Journal, JournalError
-from dovetail.execution.outfile import FAILED, FINISHED
+from dovetail.execution.outfile import CANCELLED, FAILED, FINISHED
 from dovetail.execution.overheads import Overheads
 from dovetail.execution.recorder import Recorder
 from dovetail.execution.spec import JobSpec
 from dovetail.execution.status import State, TaskFailure
-from dovetail.execution.workers import Entry, Workers
+from dovetail.execution.workers import Connected, Entry, Workers
 
 COMMIT_EVERY_S = 0.02
 RETRY_JOURNAL_S = 1.0
@@ -169,16 +173,23 @@ class Server:
             self.close()
 
     def close(self) -> None:
-        self.save()
-        if self.sockets is not None:
-            self.sockets.flush()
-            self.sockets.close()
+        """Whatever fails on the way, the rest is closed too."""
+        with ExitStack() as rest:
+            rest.callback(self.selector.close)
+            if self._tape is not None:
+                rest.callback(self._tape.close)
+            rest.callback(self.journal.close)
+            rest.callback(self._leave_workers)
+            if self.sockets is not None:
+                rest.callback(self.sockets.close)
+                rest.callback(self.sockets.flush)
+            rest.callback(self.save)
+
+    def _leave_workers(self) -> None:
         if self._has_workers:
             self.workers.close()
-        self.journal.close()
-        if self._tape is not None:
-            self._tape.close()
-        self.selector.close()
+        elif isinstance(self.workers, Connected):
+            self.workers.disconnect()
 
     def at(self, delay_s: float, action: Callable[[], None]) -> None:
         """Do something later, on this thread."""
@@ -285,8 +296,13 @@ class Server:
     def _carry_out(self, instruction: Instruction) -> None:
         match instruction:
             case Cancel(executor, batch):
+                held = [run for run in self._held_runs if run.batch == batch]
                 self._held_runs = [run for run in self._held_runs if run.batch != batch]
-                self.workers.cancel(executor, batch)
+                for run in held:  # nobody else will say what became of it
+                    ends = [TaskEnd(task, CANCELLED, 0.0) for task in run.tasks]
+                    self.at(0.0, partial(self.handle, TasksEnded(executor, batch, ends)))
+                if not held:
+                    self.workers.cancel(executor, batch)
             case Restart(executor, why):
                 self.workers.restart(executor, why)
             case Notice(kind, text):
@@ -315,7 +331,7 @@ class Server:
                 self._unsaved_ends.pop(0)
         except JournalError as error:
             if not self.journal_trouble:
-                self.controller.hold()
+                self.handle(Held())
                 self.notice("journal", f"{error}; nothing new is started until it can be")
             self.journal_trouble = str(error)
             self._retry_at_s = time.monotonic() + RETRY_JOURNAL_S
@@ -326,7 +342,7 @@ class Server:
             held, self._held_runs = self._held_runs, []
             for run in held:
                 self._run(run)
-            self.controller.resume()
+            self.handle(Resumed())
 
     def _save_end(self, end: JobEnded) -> None:
         record = self.jobs[end.job]

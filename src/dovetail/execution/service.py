@@ -102,6 +102,8 @@ class ServerService:
         if not server.jobs[job].has_ended:
             raise RequestRefused(f"job {job} is running; expected one that has ended: cancel it first")
         server.save()
+        if server.journal_trouble:
+            raise RequestRefused(f"job {job} cannot be forgotten now: {server.journal_trouble}")
         server.journal.forget(job)
         shutil.rmtree(server.jobs.pop(job).directory, ignore_errors=True)
 

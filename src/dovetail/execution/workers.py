@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import selectors
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from dovetail.core.dag import ExecutorClass
 from dovetail.execution.controller.messages import Run
@@ -35,6 +35,13 @@ class Ears(Protocol):
         """What an executor must know of a stage before its first task of it."""
 
     def job_directory(self, job: int) -> str: ...
+
+
+@runtime_checkable
+class Connected(Protocol):
+    """Workers that hold on to something before they are started."""
+
+    def disconnect(self) -> None: ...
 
 
 class Workers(Protocol):

@@ -41,6 +41,7 @@ class Storm:
                          batch_s=self.rng.choice([0.0, 0.05]), copies=copies, grace_s=0.5, crashes=3)  # fmt: skip
         self.up = set(range(EXECUTORS))
         self.has: dict[int, dict[int, tuple[Run, list[int]]]] = {e: {} for e in range(EXECUTORS)}
+        self.doomed: set[int] = set()
         self.ended: dict[int, str] = {}
         self.finished: dict[tuple[int, int], set[int]] = {}
         self.specs: dict[int, JobSpec] = {}
@@ -53,6 +54,7 @@ class Storm:
         for one in out:
             if isinstance(one, Run):
                 assert one.executor in self.up, "a run for an executor that is away"
+                assert one.executor not in self.doomed, "a run for an executor that is about to be killed"
                 assert one.job not in self.ended, "a run of a job that has ended"
                 running = {run.job: run.stage for run, _ in self.has[one.executor].values()}
                 assert running in ({}, {one.job: one.stage}), "one stage at a time"
@@ -68,8 +70,8 @@ class Storm:
             self.ended[end.job] = end.state
         for one in [*of(Cancel, out), *of(Restart, out)]:
             assert 0 <= one.executor < EXECUTORS
-            if isinstance(one, Restart) and one.executor in self.up:
-                self.lose(one.executor, blameless=True)
+            if isinstance(one, Restart):
+                self.doomed.add(one.executor)  # which takes a moment, in which it may say anything
 
     def submit(self, job: int) -> None:
         rng = self.rng
@@ -119,11 +121,14 @@ class Storm:
             self.end_some(executor, leaving=True)
         if executor in self.up:
             self.up.discard(executor)
+            self.doomed.discard(executor)
             self.has[executor] = {}
             self.tell(ExecutorDown(executor, "it died", blameless))
 
     def step(self) -> None:
         rng, executor = self.rng, self.rng.randrange(EXECUTORS)
+        if self.doomed and rng.random() < 0.3:
+            self.lose(rng.choice(sorted(self.doomed)), blameless=True)
         what = rng.random()
         if what < 0.75:
             if executor in self.up:

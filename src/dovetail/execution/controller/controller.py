@@ -30,12 +30,14 @@ from dovetail.execution.controller.messages import (
     Event,
     ExecutorDown,
     ExecutorUp,
+    Held,
     Instruction,
     JobCancelled,
     JobEnded,
     JobSubmitted,
     Notice,
     Restart,
+    Resumed,
     SchedulerReplaced,
     TaskEnd,
     TasksEnded,
@@ -113,6 +115,8 @@ class Controller:
             ExecutorDown: self._executor_down,
             TimePassed: self._time_passed_on,
             SchedulerReplaced: self._scheduler_replaced,
+            Held: self._held,
+            Resumed: self._resumed,
         }
         self._manager.batch_s = options.batch_s
         self._manager.batches_ahead = options.batches_ahead
@@ -151,18 +155,17 @@ class Controller:
         """Have every decision told when it is carried out: the time, what was on offer, what is given."""
         self._manager.on_decision = listener
 
-    def hold(self) -> None:
-        """What is to run from now on may have to wait: nobody's time is up meanwhile."""
+    def _held(self, _: Held) -> None:
         self._is_held = True
 
-    def resume(self) -> None:
-        """All that was to run does so now, and its time begins."""
+    def _resumed(self, _: Resumed) -> None:
         self._is_held = False
         self._timers = [timer for timer in self._timers if timer[2] != TIMEOUT]
         heapq.heapify(self._timers)
         for executor in self._executors.values():
             stage = executor.stage
-            if executor.state is State.BUSY and executor.batches and stage is not None and stage.spec.timeout_s:
+            is_at_work = executor.state is State.BUSY and executor.batches and not executor.cancelled
+            if is_at_work and stage is not None and stage.spec.timeout_s:
                 self._set_timer(stage.spec.timeout_s, TIMEOUT, executor)
 
     def busy_executors(self) -> list[int]:
@@ -239,6 +242,7 @@ class Controller:
             del batches[event.batch]
             executor.started_s = self._manager.now_s
         done, total_s, finished = stage.done, 0.0, 0
+        leaving = event.leaving or executor.doomed
         known = [end for end in event.ends if outstanding.pop(end.task, None) is not None]
         for end in known:
             task = end.task
@@ -257,7 +261,7 @@ class Controller:
         if finished:
             stage.finished += finished
             stage.estimate.add(total_s, finished)
-        if stage.not_started and not stage.job.ended and not executor.cancelled and not event.leaving:
+        if stage.not_started and not stage.job.ended and not executor.cancelled and not leaving:
             if outstanding:
                 self._manager.top_up(executor, stage)
             else:
@@ -267,7 +271,7 @@ class Controller:
                 self._manager.hold_rounds(stage.job)
                 self._collect_runs()
             return
-        self._after(executor, stage, bool(finished) and stage.complete, not outstanding and not event.leaving)
+        self._after(executor, stage, bool(finished) and stage.complete, not outstanding and not leaving)
 
     def _after(self, executor: Executor, stage: Stage, completed: bool, leaves: bool) -> None:
         """A stage may be complete, its job too, and the executor without work."""
@@ -290,7 +294,7 @@ class Controller:
         if stage.done[end.task]:
             return
         if stage.copies.get(end.task, 0) > 1:
-            del stage.copies[end.task]  # the other run may still finish, and decides
+            stage.copies[end.task] = 1  # the other run may still finish, and decides; there is no further copy
             return
         if end.how == FAILED:
             failures = stage.failures[end.task] = stage.failures.get(end.task, 0) + 1
@@ -405,14 +409,17 @@ class Controller:
             self._out_of_time(executor, executor.stage, kind)
 
     def _out_of_time(self, executor: Executor, stage: Stage, kind: int) -> None:
+        if executor.doomed:
+            return
         if kind == GRACE:
+            executor.doomed = True
             self._out.append(Restart(executor.number, "it did not stop a cancelled task"))
             return
         if self._is_held:
-            return  # it may not even have begun: see `resume`
+            return  # it may not even have begun: see `Resumed`
         task = next(iter(executor.outstanding))
         error = f"TimeoutError: longer than its {stage.spec.timeout_s:g} s"
-        executor.cancelled = True
+        executor.cancelled = executor.doomed = True
         self._out.append(Notice("timeout", f"job {stage.job.number}, stage {stage.spec.name!r}, task {task}: {error}"))
         self._out.append(Restart(executor.number, "a task took longer than its timeout"))
         if not stage.job.ended:

@@ -73,7 +73,7 @@ class ResourceManager:
         job.group.executors = []
 
     def executor_comes(self, executor: Executor) -> None:
-        executor.timed_out = set()
+        executor.timed_out, executor.doomed = set(), False
         self._join_not_offered(executor, self.common)
 
     def executor_goes(self, executor: Executor) -> None:

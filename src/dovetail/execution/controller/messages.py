@@ -76,7 +76,25 @@ class SchedulerReplaced(NamedTuple):
     scheduler: AnyScheduler
 
 
-Event = JobSubmitted | JobCancelled | ExecutorUp | ExecutorDown | TasksEnded | TimePassed | SchedulerReplaced
+class Held(NamedTuple):
+    """What is to run from now on may have to wait: nobody's time is up meanwhile."""
+
+
+class Resumed(NamedTuple):
+    """All that was to run does so now, and its time begins."""
+
+
+Event = (
+    JobSubmitted
+    | JobCancelled
+    | ExecutorUp
+    | ExecutorDown
+    | TasksEnded
+    | TimePassed
+    | SchedulerReplaced
+    | Held
+    | Resumed
+)
 
 # --- instructions ---
 

@@ -27,7 +27,7 @@ class State(Enum):
 
 class Executor:
     __slots__ = (
-        "batches", "cancelled", "executor_class", "home", "last_stage", "node", "number", "outstanding", "stage",
+        "batches", "cancelled", "doomed", "executor_class", "home", "last_stage", "node", "number", "outstanding", "stage",
         "started_s", "state", "timed_out",
     )  # fmt: skip
 
@@ -39,11 +39,12 @@ class Executor:
         self.home: Job | None = None
         self.stage: Stage | None = None  # busy: what it runs; moving: where it goes; parked: what it waits for
         self.last_stage: Stage | None = None  # of the last task run since it came to its home
-        self.batches: dict[int, int] = {}  # that it has, one running and one waiting at most: tasks left of each
+        self.batches: dict[int, int] = {}  # that it has, the first running, the others waiting: tasks left of each
         self.outstanding: dict[int, int] = {}  # task -> batch, in the order in which they run; all of one stage
         self.cancelled = False  # its batches are
         self.started_s = 0.0
         self.timed_out: set[int] = set()  # tasks that were given up, though nobody has stopped it yet
+        self.doomed = False  # it is about to be restarted: whatever it says, it gets no more work
 
 
 class Group:

@@ -8,6 +8,7 @@ The first line has the options.  A replay needs the same Dovetail; schedulers ar
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -32,6 +33,8 @@ class TapeWriter:
         self._file: IO[str] | None = None
 
     def open(self, options: ControllerOptions, scheduler: str) -> None:
+        if self._path.exists():  # of a server that failed, maybe: that is the one to look at
+            os.replace(self._path, f"{self._path}.before")
         self._file = self._path.open("w", encoding="utf-8")
         self._write([0.0, "options", {"scheduler": scheduler, **to_plain(options)}])
 

@@ -200,6 +200,8 @@ class LocalWorkers:
         queued, self._queued = self._queued, []
         for peer in queued:
             peer.is_queued = False
+            if peer.is_closed:
+                continue
             if not peer.frames.flush(peer.sock) and not peer.frames.closed:
                 mask = selectors.EVENT_READ | selectors.EVENT_WRITE
                 self._selector.modify(peer.sock, mask, partial(self._ready, peer))
@@ -254,6 +256,8 @@ class LocalWorkers:
             node.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def _start_executor(self, slot: _Slot) -> None:
+        if slot in self._pending:
+            self._pending.remove(slot)
         slot.incarnation += 1
         slot.known, slot.out_end = set(), {}
         options = self._options
@@ -314,7 +318,8 @@ class LocalWorkers:
     def _obey(self, peer: _Peer, message: Message) -> None:
         name = message[0]
         if name == "done" and peer.slot is not None:
-            self._done(peer.slot, message[1], message[2])
+            if peer.slot.peer is peer:
+                self._done(peer.slot, message[1], message[2])
         elif name == "up":
             self._executor_up(peer, *message[1:])
         elif name == "node":
@@ -330,12 +335,12 @@ class LocalWorkers:
             raise WireError(f"a node manager calls itself {name!r}: unknown, or there already")
         node.peer, peer.node = peer, node
         for slot in node.slots:
-            if slot.peer is None:
+            if not slot.is_up:
                 self._start_executor(slot)
 
     def _executor_up(self, peer: _Peer, number: int, incarnation: int, pid: int) -> None:
         slot = self._slots[number] if 0 <= number < len(self._slots) else None
-        if slot is None or slot.incarnation != incarnation:
+        if slot is None or slot.incarnation != incarnation or slot.peer is not None:
             peer.frames.closed = True  # of a node that was given up
             return
         slot.peer, peer.slot = peer, slot
@@ -408,7 +413,8 @@ class LocalWorkers:
             if was_up and entries:
                 self._ears.tasks_ended(slot.number, slot.incarnation, run.batch, entries, leaving=True)
         if was_up:
-            self._ears.executor_down(slot.number, why, blameless)
+            # What it was given after its end never reached it, and is not to blame.
+            self._ears.executor_down(slot.number, why, blameless or not runs)
 
     def _unreported(self, slot: _Slot, run: Run, left: set[int]) -> list[Entry]:
         path = out_path(self._ears.job_directory(run.job), slot.number, slot.incarnation)
