@@ -235,3 +235,30 @@ def test_nothing_is_made_for_an_address_that_cannot_be_listened_at(directory: Pa
     with pytest.raises(ConfigError, match=r"cannot listen at 192\.0\.2\.1:5555"):
         serve(directory / "engine", ServerOptions(listen="192.0.2.1:5555"))
     assert not (directory / "engine").exists()
+
+
+def test_a_job_can_be_cancelled_while_its_work_is_held(directory: Path) -> None:
+    with server_in(directory, executors=2) as server:
+        step_until(server, lambda: len(server.executors_up) == 2, "executors")
+        before = dict(server.executors_up)
+        commit, is_full = server.journal.commit, True
+
+        def fails() -> None:
+            if is_full:
+                raise JournalError("the disk is full")
+            commit()
+
+        job = submit(server, squares(20_000))
+        server.journal.commit = fails  # type: ignore[method-assign]
+        step_until(server, lambda: bool(server.journal_trouble), "trouble")
+        step_until(server, lambda: not any(server.sent.values()), "what was sent to end")
+        service = ServerService(server)
+        service.cancel(job)
+        with pytest.raises(RequestRefused, match="cannot be forgotten now"):
+            service.forget(job)
+        step_until(server, lambda: not server.controller.busy_executors(), "executors to be free")
+        is_full = False
+        finish(server, job)
+        assert server.jobs[job].state == "cancelled"
+        assert server.executors_up == before
+        assert not [text for _, _, kind, text in server.notices if kind == "executor"], "no executor was restarted"

@@ -17,12 +17,14 @@ from dovetail.execution.controller.messages import (
     Cancel,
     ExecutorDown,
     ExecutorUp,
+    Held,
     Instruction,
     JobCancelled,
     JobEnded,
     JobSubmitted,
     Notice,
     Restart,
+    Resumed,
     Run,
     SchedulerReplaced,
     TaskEnd,
@@ -290,3 +292,51 @@ def test_schedulers_that_look_ahead_or_learned(scheduler: str) -> None:
         desk.end(next(iter(desk.running)), duration_s=0.5)
     assert sorted(end.job for end in of(JobEnded, desk.told)) == [0, 1, 2]
     assert not [notice for notice in of(Notice, desk.told) if notice.kind == "scheduler"]
+
+
+def test_a_timed_out_task_that_is_done_after_all_counts_and_its_executor_gets_no_more() -> None:
+    desk = Desk(executors=1)
+    desk.submit(1, StageSpec("a", 1, timeout_s=1.0, retries=1))
+    assert of(Restart, desk.wait(1.5))
+    desk.submit(2, StageSpec("a", 1))  # its task has the same number
+    out = desk.end(0)
+    assert of(JobEnded, out) == [JobEnded(1, "done")]
+    assert not of(Run, out), "it is about to be killed"
+    out = desk.lose(0, blameless=True)
+    assert [run.job for run in of(Run, desk.tell(ExecutorUp(0, 0, "node-0")))] == [2]
+    assert of(JobEnded, desk.end(0)) == [JobEnded(2, "done")]
+
+
+def test_a_copy_that_fails_decides_nothing_and_is_not_made_again() -> None:
+    desk = Desk(executors=2, copies=CopyOptions(look_every_s=1.0, factor=2.0, least_s=0.0))
+    desk.submit(1, StageSpec("a", 2, retries=0))
+    slow, quick = list(desk.running)
+    desk.end(quick)
+    (copy,) = of(Run, desk.wait(5.0))
+    assert not of(JobEnded, desk.end(copy.executor, FAILED, "it cannot run beside itself"))
+    assert not of(Run, desk.wait(20.0))
+    assert of(JobEnded, desk.end(slow)) == [JobEnded(1, "done")]
+
+
+def test_no_time_is_up_while_work_is_held() -> None:
+    desk = Desk(executors=2)
+    desk.submit(1, StageSpec("a", 1, timeout_s=5.0, retries=0))
+    desk.wait(3.0)
+    desk.tell(Held())
+    assert not of(Restart, desk.wait(30.0))
+    desk.tell(Resumed())
+    assert not of(Restart, desk.wait(4.9))
+    (end,) = of(JobEnded, desk.wait(0.2))
+    assert "TimeoutError" in end.error
+
+
+def test_one_timeout_is_counted_once_whatever_is_held() -> None:
+    desk = Desk(executors=1)
+    desk.submit(1, StageSpec("a", 1, timeout_s=1.0, retries=1))
+    assert of(Restart, desk.wait(1.1))
+    desk.tell(Held())
+    desk.tell(Resumed())
+    assert not of(JobEnded, desk.wait(10.0))
+    desk.lose(0, blameless=True)
+    desk.tell(ExecutorUp(0, 0, "node-0"))
+    assert of(JobEnded, desk.end(0)) == [JobEnded(1, "done")]

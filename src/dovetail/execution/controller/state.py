@@ -27,8 +27,8 @@ class State(Enum):
 
 class Executor:
     __slots__ = (
-        "batches", "cancelled", "doomed", "executor_class", "home", "last_stage", "node", "number", "outstanding", "stage",
-        "started_s", "state", "timed_out",
+        "batches", "cancelled", "doomed", "executor_class", "home", "last_stage", "node", "number", "outstanding",
+        "stage", "started_s", "state", "timed_out",
     )  # fmt: skip
 
     def __init__(self, number: int, executor_class: int, node: str) -> None:
