@@ -1,5 +1,6 @@
 """The pure controller: events in, instructions out; no I/O, no clock of its own."""
 
-from dovetail.execution.controller.controller import Controller, ControllerOptions
+from dovetail.execution.controller.controller import Controller
+from dovetail.execution.controller.options import ControllerOptions
 
 __all__ = ["Controller", "ControllerOptions"]

@@ -9,16 +9,14 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 import numpy as np
 
-from dovetail.core.dag import DagInfo, DagView, ExecutorClass
-from dovetail.core.errors import ConfigError
+from dovetail.core.dag import DagInfo, DagView
 from dovetail.core.observation import Observation, Observer
-from dovetail.execution.controller.copies import CopyOptions, overdue
+from dovetail.execution.controller.copies import overdue
 from dovetail.execution.controller.estimates import Estimates
 from dovetail.execution.controller.look_ahead import LiveLookAhead
 from dovetail.execution.controller.manager import Check, ResourceManager
@@ -43,6 +41,7 @@ from dovetail.execution.controller.messages import (
     TasksEnded,
     TimePassed,
 )
+from dovetail.execution.controller.options import ControllerOptions
 from dovetail.execution.controller.referee import Gift
 from dovetail.execution.controller.state import Executor, Job, Round, Stage, State
 from dovetail.execution.errors import InvalidJob
@@ -52,29 +51,6 @@ TIMEOUT, GRACE, COPIES = range(3)
 """Kinds of timers; the arrival of executors is the manager's."""
 FEW_TIMERS = 1000
 LATEST = 200  # events of an adaptive scheduler that are told
-
-
-@dataclass(frozen=True)
-class ControllerOptions:
-    """What the controller must know of the cluster, and how patient it is."""
-
-    classes: tuple[ExecutorClass, ...]
-    moving_delay_s: float = 0.0
-    batch_s: float = 0.005  # short tasks are handed out so many seconds at a time; 0: one by one
-    batches_ahead: int = 2  # of short tasks, at an executor: more where the way to it is long
-    crashes: int = 4  # executors that one task may take down before its job is given up
-    grace_s: float = 1.0  # for a cancelled task to stop by itself
-    copies: CopyOptions | None = field(default_factory=CopyOptions)  # None: stragglers are waited for
-    fallback: str = "dag/fair-spill"  # takes over from a scheduler that fails
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.classes or any(kind.count < 1 for kind in self.classes):
-            raise ConfigError("a cluster needs executor classes with one executor or more each")
-        if not (self.moving_delay_s >= 0.0 and self.batch_s >= 0.0 and self.grace_s > 0.0 and self.crashes >= 1):
-            raise ConfigError("moving_delay_s and batch_s must be 0 or more, grace_s above 0, crashes 1 or more")
-        if self.batches_ahead < 1:
-            raise ConfigError(f"batches_ahead is {self.batches_ahead}; expected 1 or more")
 
 
 class Controller:
@@ -266,10 +242,8 @@ class Controller:
                 self._manager.top_up(executor, stage)
             else:
                 self._manager.start(executor, stage)
+            self._manager.hold_rounds(stage.job)
             self._collect_runs()
-            if not (finished and stage.complete):
-                self._manager.hold_rounds(stage.job)
-                self._collect_runs()
             return
         self._after(executor, stage, bool(finished) and stage.complete, not outstanding and not leaving)
 
@@ -313,7 +287,7 @@ class Controller:
         if task in stage.again:
             stage.again.remove(task)
             stage.not_started -= 1
-            self._manager.live.touch(stage)
+            self._manager.tasks_return(stage)
             return
         for executor in stage.executors:
             if task in executor.outstanding:

@@ -130,7 +130,7 @@ class ResourceManager:
         return unlocked
 
     def tasks_return(self, stage: Stage) -> None:
-        """Tasks that were started must be started again: executors that wait may take them."""
+        """What is left to start has changed, mostly because tasks must run again: executors that wait may take them."""
         self._version += 1
         self._look_at(stage)
         self._free_parked(stage.job)

@@ -16,8 +16,9 @@ from typing import IO, Any
 from dovetail.core.config import build, to_plain
 from dovetail.core.errors import DovetailError
 from dovetail.execution.controller import messages
-from dovetail.execution.controller.controller import Controller, ControllerOptions
+from dovetail.execution.controller.controller import Controller
 from dovetail.execution.controller.messages import AnyScheduler, Event, Instruction, SchedulerReplaced, TaskEnd
+from dovetail.execution.controller.options import ControllerOptions
 from dovetail.execution.spec import JobSpec
 
 
