@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from dovetail.core.dag import DagInfo, DagView
 
 
-class PlacePart:
+class PlacePart(ABC):
     """-1 leaves the choice to the world, which takes the smallest that fit."""
 
     def reset(self, info: DagInfo, rng: np.random.Generator) -> None:
         self._cpu = [kind.cpu for kind in info.classes]
         self._memory = [kind.memory for kind in info.classes]
 
-    def executor_class(self, view: DagView, stage: int) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def executor_class(self, view: DagView, stage: int) -> int: ...
 
     def _fitting(self, view: DagView, stage: int) -> list[int]:
         """Classes on offer that fit; there is one, for the stage is valid."""
