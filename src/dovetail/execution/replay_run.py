@@ -42,7 +42,6 @@ class Replayed:
     overheads: tuple[OverheadStatus, ...]
     decisions: int
     notices: tuple[str, ...]
-    story: object  # of the scheduler, if it tells one
     run: DagRun  # the record, as of a simulated run
 
 
@@ -103,7 +102,6 @@ def run_replay(
                 overheads,
                 controller.decisions,
                 tuple(f"{kind}: {text}" for _, _, kind, text in server.notices),
-                controller.adaptation(),
                 recorder.dag_run(name, params or {}, seed, executors, list(server.jobs.values())),
             )
 

@@ -75,7 +75,7 @@ class Sent:
 
 
 class Server:
-    """Use as: `start()`, then `step()` while `is_running`, then `close()`; or `serve()` for all of it."""
+    """Use as: `start()`, then `step()` while `is_running`, then `close()`."""
 
     def __init__(
         self,
@@ -163,14 +163,6 @@ class Server:
             self.save()
         if self.sockets is not None:
             self.sockets.flush()
-
-    def serve(self) -> None:
-        self.start()
-        try:
-            while self.is_running:
-                self.step()
-        finally:
-            self.close()
 
     def close(self) -> None:
         """Whatever fails on the way, the rest is closed too."""

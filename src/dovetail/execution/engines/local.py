@@ -132,15 +132,6 @@ class LocalWorkers:
     def executor_class(self, executor: int) -> int:
         return self._slots[executor].executor_class
 
-    @property
-    def pids(self) -> dict[int, int]:
-        """Of the executors that are up, by number."""
-        return {slot.number: slot.pid for slot in self._slots if slot.is_up}
-
-    @property
-    def node_pids(self) -> list[int]:
-        return [node.process.pid for node in self._nodes if node.process is not None]
-
     def start(self, selector: selectors.BaseSelector, ears: Ears) -> None:
         self._selector = selector
         self._ears = ears
