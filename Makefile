@@ -53,14 +53,16 @@ bench: $(RUN_STAMP) ## measure the simulator's speed, how it grows with size, an
 	@$(BIN)/python benchmarks/dag_speed.py
 	@echo "==> running: benchmarks/dag_scale.py --quick (all sizes: $(BIN)/python benchmarks/dag_scale.py)"
 	@$(BIN)/python benchmarks/dag_scale.py --quick
+	@echo "==> running: benchmarks/elastic_speed.py --quick (all sizes: $(BIN)/python benchmarks/elastic_speed.py)"
+	@$(BIN)/python benchmarks/elastic_speed.py --quick
 	@echo "==> running: benchmarks/execution_speed.py (the engine against process pools)"
 	@$(BIN)/python benchmarks/execution_speed.py
 
 soak: $(RUN_STAMP) ## 200,000 tasks on a real engine while executors, then the server too, are killed
 	@echo "==> running: benchmarks/execution_soak.py (executors die)"
 	@$(BIN)/python benchmarks/execution_soak.py
-	@echo "==> running: benchmarks/execution_soak.py --every 0.3 --server-every 3 (so does the server)"
-	@$(BIN)/python benchmarks/execution_soak.py --every 0.3 --server-every 3
+	@echo "==> running: benchmarks/execution_soak.py --every 0.5 --server-every 8 --least-servers 10 (so does the server)"
+	@$(BIN)/python benchmarks/execution_soak.py --every 0.5 --server-every 8 --least-servers 10
 
 clean: ## remove caches and build products, keep .venv
 	@echo "==> removing caches and build products"

@@ -80,7 +80,7 @@ def engine(executors: int, tasks: int, batches: bool) -> float:
         workers = make_workers(directory, options)
         controller = make_controller(options, workers.classes())
         if not batches:
-            controller._manager._batch_size = lambda stage: 1  # type: ignore[method-assign]
+            controller._manager.batching.size = lambda stage: 1  # type: ignore[method-assign]
         server = Server(directory, controller, workers, Journal.open(directory / "journal.sqlite"))
         server.start()
         try:

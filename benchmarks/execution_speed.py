@@ -115,7 +115,11 @@ def dovetail(batch_s: float) -> Callable[[int, int], float]:
 
 
 def waiting(function: Callable[[int], None], workers: int, tasks: int, batch_s: float) -> dict[str, float]:
-    """From an executor's being free to its next task's start, for every task, by the executors' own records."""
+    """From an executor's being free to its next task's start, by the executors' own records.
+
+    Inside a batch the next task begins, by definition, when the last one ends: what the executor does in between is
+    booked on the task.  So over all tasks this says what batches cost each of them, not how long a task waits.
+    """
     with Engine(workers, batch_s=batch_s) as engine:
         job = Job("waiting")
         job.stage(function, tasks=tasks, name="work")

@@ -80,7 +80,7 @@ def test_core_imports_only_the_standard_library_and_numpy():
 @pytest.mark.parametrize(
     ("library", "homes"),
     [
-        ("numba", ("sim/kernels/", "schedulers/learned/", "features/")),
+        ("numba", ("sim/kernels/", "schedulers/kernels/", "schedulers/learned/", "features/")),
         ("torch", ("schedulers/learned/", "training/")),
         ("ray", ("execution/engines/", "training/")),
         ("gymnasium", ("envs/", "park/")),

@@ -39,4 +39,4 @@ def test_torch_has_one_version_everywhere():
 
 def test_the_default_install_stays_light():
     names = {normal(re.match(r"[\w.-]+", need).group()) for need in project()["dependencies"]}
-    assert names == {"numpy", "numba", "pyarrow", "matplotlib", "rich", "safetensors", "cloudpickle"}
+    assert names == {"numpy", "numba", "pyarrow", "matplotlib", "rich", "safetensors", "cloudpickle", "highspy"}

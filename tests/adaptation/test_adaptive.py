@@ -12,10 +12,15 @@ import pytest
 from dovetail.adaptation.adaptive import Adaptive, AdaptiveParams
 from dovetail.core.config import build
 from dovetail.core.dag import DagDecision, DagView, ExecutorClass
-from dovetail.core.errors import ConfigError, DovetailError
+from dovetail.core.errors import ConfigError, DovetailError, InvalidDecision
 from dovetail.core.observation import Observer
 from dovetail.core.seeds import SeedTree
+from dovetail.execution.controller import Controller, ControllerOptions
+from dovetail.execution.controller.messages import ExecutorUp
+from dovetail.execution.controller.referee import Gift
+from dovetail.schedulers import SCHEDULERS
 from dovetail.sim.dag import DagOptions, DagResult, DagWorld, run
+from dovetail.testing.dag_views import JobSketch, StageSketch, make_view
 from dovetail.workloads import Arrivals, open_source
 
 CLASSES = (ExecutorClass(20, 1.0, 0.25), ExecutorClass(10, 1.0, 0.5), ExecutorClass(10, 1.0, 1.0))
@@ -36,6 +41,17 @@ def test_it_finds_the_better_of_two() -> None:
     last = scheduler.events[-1]
     assert scheduler.names == (BAD, GOOD)
     assert last.beliefs[1].mean > last.beliefs[0].mean
+    later = scheduler.events[len(scheduler.events) // 2 :]
+    assert sum(event.composition == GOOD for event in later) > 0.8 * len(later)
+
+
+def test_where_jobs_pile_up_windows_are_judged_and_the_better_is_found() -> None:
+    """Half again as much work as the executors can do."""
+    scheduler = Adaptive(AdaptiveParams(compositions=(BAD, GOOD), fallback=BAD))
+    play(scheduler, "changing:phases=[fine-wide-batched],dags=20,executors=60,load=0.99", jobs=800)
+    judged = [event for event in scheduler.events if event.cost is not None]
+    assert len(judged) > 0.9 * len(scheduler.events) > 10
+    assert judged[-1].beliefs[1].mean > judged[-1].beliefs[0].mean
     later = scheduler.events[len(scheduler.events) // 2 :]
     assert sum(event.composition == GOOD for event in later) > 0.8 * len(later)
 
@@ -92,10 +108,16 @@ class Breaks:
             raise RuntimeError("out of ideas")
         if self.how == "stage":
             return (DagDecision(len(view.stage_id), 1),)
+        if self.how == "twice":
+            return (decisions[0], decisions[0])
+        if self.how == "class":
+            needs = view.stage_memory[decisions[0].stage]
+            small = [c for c, kind in enumerate(CLASSES) if kind.memory < needs or not view.source_by_class[c]]
+            return (decisions[0]._replace(executor_class=small[0]),) if small else decisions
         return (decisions[0]._replace(limit=10**6),)
 
 
-@pytest.mark.parametrize("how", ["raises", "stage", "limit"])
+@pytest.mark.parametrize("how", ["raises", "stage", "limit", "twice", "class"])
 def test_a_composition_that_fails_is_replaced_at_once(how: str) -> None:
     scheduler = Adaptive(AdaptiveParams(compositions=(BAD, GOOD), fallback=OTHER))
     scheduler.assembly._schedulers[0] = Breaks(scheduler.assembly._schedulers[0], 50, how)  # type: ignore[call-overload]
@@ -104,6 +126,28 @@ def test_a_composition_that_fails_is_replaced_at_once(how: str) -> None:
     assert guard.composition == OTHER and BAD in guard.why
     after = scheduler.events[scheduler.events.index(guard) + 1 :]
     assert after and all(event.composition != BAD for event in after)
+
+
+def test_when_the_world_refuses_a_decision_the_fallback_takes_over() -> None:
+    """Of what the guard rails cannot see."""
+    scheduler = Adaptive(AdaptiveParams(compositions=(BAD, GOOD), fallback=OTHER))
+    options = ControllerOptions((ExecutorClass(2, 1.0, 1.0),))
+    controller = Controller(options, "dag/adaptive", scheduler, lambda: SCHEDULERS.create("dag/fifo"))
+    controller.handle(ExecutorUp(0, 0, "node"), 0.0)
+    refused: list[str] = []
+
+    def check(decisions: Sequence[DagDecision]) -> list[Gift]:
+        refused.append(scheduler.names[scheduler.assembly.active])
+        if len(refused) == 1:
+            raise InvalidDecision("not like this")
+        return []
+
+    scheduler._choose = lambda: (0, 0)  # type: ignore[method-assign]
+    view = make_view([JobSketch([StageSketch(tasks=10, mean_s=2.0, left=10)])], time_s=0.0)
+    assert controller.incumbent.ask(view, check) == []
+    assert refused == [BAD, OTHER] and controller.incumbent.name == "dag/adaptive"
+    assert "not like this" in scheduler.events[-1].why and scheduler.events[-1].kind == "guard"
+    assert not scheduler.retreat(view, "the fallback is the last"), "then the engine's own fallback takes over"
 
 
 def test_when_the_fallback_fails_too_it_says_so() -> None:

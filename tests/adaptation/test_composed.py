@@ -11,7 +11,7 @@ from dovetail.core.seeds import SeedTree
 from dovetail.schedulers import SCHEDULERS
 from dovetail.sim.dag import DagWorld, run
 from dovetail.testing import check_scheduler
-from dovetail.testing.conformance import small_workloads
+from dovetail.testing.conformance_dag import small_workloads
 from dovetail.testing.dag_views import JobSketch, StageSketch, ask, info_for, make_view
 
 SIZES = (ExecutorClass(10, cpu=1.0, memory=0.25), ExecutorClass(10, cpu=1.0, memory=1.0))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,20 @@ def test_json_holds_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["learner"] == "ucb1" and document["seed"] == 3 and document["avg_jct_s"] > 0
     assert document["workload"]["name"] == "changing"
     assert document["events"][0]["kind"] == "start" and len(document["events"][-1]["beliefs"]) == 2
+
+
+def test_what_was_learned_is_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "beliefs.json"
+    assert main([*SMALL, "--beliefs", str(file)]) == 0
+    capsys.readouterr()
+    assert main([*SMALL, "--beliefs", str(file), "--seed", "1", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert "classes of work are known" in document["events"][0]["why"]
+    assert main([*SMALL, "--beliefs", str(file), "--objective", "makespan"]) == 2
+    assert "beliefs.json: beliefs: learned for 'completion'" in capsys.readouterr().err
+    file.write_text("no JSON")
+    assert main([*SMALL, "--beliefs", str(file)]) == 2
+    assert "beliefs.json: cannot be read as JSON" in capsys.readouterr().err
 
 
 def test_another_workload_and_cluster(capsys: pytest.CaptureFixture[str]) -> None:

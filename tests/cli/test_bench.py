@@ -69,7 +69,7 @@ def test_too_little_memory(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     assert "do not fit into memory" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("script", ["dag_speed.py", "dag_scale.py", "dag_published.py"])
+@pytest.mark.parametrize("script", ["dag_speed.py", "dag_scale.py", "dag_published.py", "elastic_speed.py"])
 def test_the_scripts_say_what_they_do(script: str) -> None:
     path = Path(__file__).parents[2] / "benchmarks" / script
     done = subprocess.run([sys.executable, str(path), "--help"], capture_output=True, text=True)

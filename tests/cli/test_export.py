@@ -32,7 +32,7 @@ def test_chosen_runs(shared_records: Path, tmp_path: Path, capsys: pytest.Captur
 
 
 def test_nothing_kept_in_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    writer = RecordWriter.open(tmp_path / "r", workload={}, options={}, seeds=[0])
+    writer = RecordWriter.open(tmp_path / "r", family="dag", workload={}, options={}, seeds=[0])
     writer.add("dag/fifo", 0, {"avg_jct_s": 1.0})
     assert main(["export", str(tmp_path / "r"), "--perfetto", str(tmp_path / "t.json")]) == 2
     assert "no run was kept in full" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -57,7 +58,8 @@ def test_a_job_file_from_submission_to_results(engine: Path, tmp_path: Path, cap
     where = ["--directory", str(engine)]
     assert main(["submit", str(tmp_path / "job.toml"), "--results", "length", *where]) == 0
     assert capsys.readouterr().out.split() == ["2", "1"]
-    assert main(["forget", "99", *where]) == 0  # gone already, or never there
+    assert main(["forget", "99", *where]) == 2
+    assert "there is no job 99" in capsys.readouterr().err
     over_tcp = ["--connect", (engine / "address").read_text(), "--token-file", str(engine / "token")]
     assert main(["status", "--json", *over_tcp]) == 0
     status = json.loads(capsys.readouterr().out)
@@ -77,6 +79,7 @@ def test_swap_and_adapt(engine: Path, tmp_path: Path, capsys: Capture) -> None:
     assert main(["swap", "dag/oracle-search", *where]) == 2  # nobody knows the future here
     assert "needs a world that tells the future" in capsys.readouterr().err
     assert main(["swap", "dag/adaptive:window_jobs=2", *where]) == 0
+    assert "takes over from dag/fair-spill and starts afresh" in capsys.readouterr().err
     job = '[[stage]]\nname = "s"\ncommand = ["true"]\ntasks = 3\n'
     (tmp_path / "job.toml").write_text(job)
     for _ in range(6):
@@ -85,6 +88,8 @@ def test_swap_and_adapt(engine: Path, tmp_path: Path, capsys: Capture) -> None:
     assert main(["adapt", "--json", *where]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["compositions"] and told["events"][0]["kind"] == "start"
+    assert main(["swap", "dag/adaptive:window_jobs=3", *where]) == 0
+    assert "and goes on with its beliefs" in capsys.readouterr().err
 
 
 def test_down_and_a_second_engine_in_the_same_place(engine: Path, capsys: Capture) -> None:
@@ -96,3 +101,21 @@ def test_down_and_a_second_engine_in_the_same_place(engine: Path, capsys: Captur
         assert time.monotonic() < deadline_s
         time.sleep(0.02)
     assert main(["status", "--directory", str(engine)]) == 2
+
+
+def test_what_is_no_text_can_be_printed(engine: Path, tmp_path: Path) -> None:
+    """Names of files are bytes, and tasks may return what no encoding has."""
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")).write_text("a b")
+    (tmp_path / "same.py").write_text("def same(x): return x")
+    stage = '[[stage]]\nname = "s"\ntasks = "*.txt"\nretries = 0\n'
+    (tmp_path / "job.toml").write_text(stage + 'call = "same:same"\n')
+    (tmp_path / "bad.toml").write_text(stage + 'command = ["cat", "{task}", "/no/such/file"]\n')
+    runs = {}
+    for words in (["submit", "job.toml", "--results", "s"], ["submit", "bad.toml", "--wait"], ["status", "2"]):
+        command = [sys.executable, "-m", "dovetail", *words, "--directory", str(engine)]
+        runs[words[-1]] = subprocess.run(
+            command, cwd=tmp_path, env={**os.environ, "LC_ALL": "C.UTF-8"}, capture_output=True, text=True
+        )
+    assert (runs["s"].returncode, runs["s"].stdout) == (0, f"{tmp_path}/\\udcff.txt\n")
+    assert runs["--wait"].returncode == 1 and "udcff.txt" in runs["--wait"].stderr
+    assert runs["2"].returncode == 0 and "udcff.txt" in runs["2"].stdout

@@ -6,8 +6,10 @@ import pytest
 
 from dovetail.core.seeds import SeedTree
 from dovetail.sim.dag import DagOptions, DagWorld
+from dovetail.sim.elastic import ElasticWorld
 from dovetail.testing import ReferenceDagWorld, check_workload, check_world
 from dovetail.workloads.dag import DagWorkload
+from dovetail.workloads.elastic_source import ELASTIC, open_elastic
 from dovetail.workloads.source import BUNDLED, open_source
 
 
@@ -15,11 +17,16 @@ def reference(workload: DagWorkload, options: DagOptions, seeds: SeedTree) -> Re
     return ReferenceDagWorld(workload, options, seeds.child("durations").key(), seeds.child("failures").key())
 
 
-@pytest.mark.parametrize("make", [DagWorld, reference])
-def test_world(make) -> None:
-    check_world(make)
+@pytest.mark.parametrize(("family", "make"), [("dag", DagWorld), ("dag", reference), ("elastic", ElasticWorld)])
+def test_world(family: str, make) -> None:
+    check_world(make, family=family)
 
 
 @pytest.mark.parametrize("name", sorted(BUNDLED))
 def test_bundled_workload(name: str) -> None:
     check_workload(open_source(name))
+
+
+@pytest.mark.parametrize("name", sorted(ELASTIC))
+def test_bundled_elastic_workload(name: str) -> None:
+    check_workload(open_elastic(name), family="elastic")

@@ -177,6 +177,13 @@ def test_bad_toml_names_file_and_line(tmp_path):
         load(Run, path)
 
 
+def test_toml_that_is_nested_too_deeply_is_refused(tmp_path):
+    path = tmp_path / "deep.toml"
+    path.write_text(f"name = {'[' * 3000}{']' * 3000}\n")
+    with pytest.raises(ConfigError, match=r"deep\.toml: not usable: its values are nested too deeply"):
+        load(Run, path)
+
+
 def test_wrong_encoding_is_said(tmp_path):
     path = tmp_path / "latin.toml"
     path.write_bytes('name = "é"'.encode("latin-1"))

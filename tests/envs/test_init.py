@@ -12,9 +12,13 @@ import pytest
 from tests.envs.play import SMALL
 
 import dovetail.envs
-from dovetail.features import FEATURE_SETS
+from dovetail.features import FEATURE_SETS, elastic
 
-IDS = ("Dovetail/Dag-v0", "Dovetail/DagPadded-v0")
+IDS = {
+    "Dovetail/Dag-v0": SMALL,
+    "Dovetail/DagPadded-v0": SMALL,
+    "Dovetail/Elastic-v0": {"jobs": 3, "slots": 10},
+}
 
 
 def in_a_fresh_interpreter(program: str) -> subprocess.CompletedProcess[str]:
@@ -26,6 +30,8 @@ def test_exported_names():
         "DagEnv",
         "DagSetting",
         "DagVectorEnv",
+        "ElasticEnv",
+        "ElasticSetting",
         "PaddedDagEnv",
         "register_envs",
     }
@@ -38,7 +44,7 @@ def test_exported_names():
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_environments_can_be_made_by_name(env_id):
-    env = gymnasium.make(env_id, **SMALL)
+    env = gymnasium.make(env_id, **IDS[env_id])
     assert env.spec.id == env_id
     env.reset(seed=0)
     env.close()
@@ -74,5 +80,7 @@ def test_a_missing_gymnasium_is_explained():
 def test_the_documentation_names_every_setting_and_every_feature():
     text = (Path(__file__).parents[2] / "docs" / "environments.md").read_text()
     columns = {column.name for one in FEATURE_SETS.values() for column in one.columns}
-    settings = {field.name for field in dataclasses.fields(dovetail.envs.DagSetting)}
+    columns |= set(elastic.COLUMNS)
+    kinds = (dovetail.envs.DagSetting, dovetail.envs.ElasticSetting)
+    settings = {field.name for kind in kinds for field in dataclasses.fields(kind)}
     assert [name for name in sorted(columns | settings) if f"`{name}`" not in text] == []

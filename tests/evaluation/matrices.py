@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.core.registry import Entry
 from dovetail.evaluation.contenders import Contender
-from dovetail.evaluation.matrix_cell import DagSetting, OpenSetting
+from dovetail.evaluation.setting_dag import DagSetting, OpenDagSetting
 from dovetail.schedulers import SCHEDULERS
 from dovetail.sim.dag import DagOptions
 from dovetail.workloads.arrivals import Arrivals
@@ -14,9 +14,9 @@ from dovetail.workloads.arrivals import Arrivals
 WORKLOAD = "layered:dags=6"
 
 
-def small(jobs: int = 3) -> OpenSetting:
+def small(jobs: int = 3) -> OpenDagSetting:
     arrivals = Arrivals("poisson", interval_s=5.0)
-    return OpenSetting.of(DagSetting(WORKLOAD, jobs, arrivals, DagOptions(executors=8)))
+    return DagSetting(WORKLOAD, jobs, arrivals, DagOptions(executors=8)).open()
 
 
 def contenders(*specs: str) -> tuple[Contender, ...]:

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dovetail.evaluation.comparison import compare
-from dovetail.records import DagRecords, RecordWriter, read_records
+from dovetail.records import Records, RecordWriter, read_records
 
 
-def make_records(directory: Path, rows: dict[str, tuple[str, dict[int, float]]]) -> DagRecords:
-    writer = RecordWriter.open(directory, workload={"name": "toy"}, options={}, seeds=[0, 1, 2])
+def make_records(directory: Path, rows: dict[str, tuple[str, dict[int, float]]]) -> Records:
+    writer = RecordWriter.open(directory, family="dag", workload={"name": "toy"}, options={}, seeds=[0, 1, 2])
     for scheduler, (kind, by_seed) in rows.items():
         for seed, value in by_seed.items():
             writer.add(scheduler, seed, {"avg_jct_s": value}, kind=kind)
@@ -76,3 +76,48 @@ def test_json(shared_records: Path) -> None:
     row = document["rows"][1]
     assert row["metrics"]["avg_jct_s"]["ci95"][0] <= row["metrics"]["avg_jct_s"]["mean"]
     assert row["vs_best_heuristic_pct"] > 0
+
+
+def elastic(directory: Path, rows: dict[str, tuple[str, list[float]]]) -> Records:
+    writer = RecordWriter.open(directory, family="elastic", workload={}, options={}, seeds=[0, 1, 2])
+    for scheduler, (kind, by_seed) in rows.items():
+        for seed, value in enumerate(by_seed):
+            writer.add(scheduler, seed, {"total_utility": value, "avg_jct_s": 600.0 - value}, kind=kind)
+    return read_records(directory)
+
+
+def test_where_higher_is_better(tmp_path: Path) -> None:
+    rows = {
+        "elastic/fifo": ("heuristic", [10.0, 20.0, 30.0]),
+        "elastic/drf": ("heuristic", [20.0, 40.0, 60.0]),
+        "elastic/oasis": ("optimise", [25.0, 50.0, 75.0]),
+    }
+    records = elastic(tmp_path / "a", rows)
+    found = compare(records)
+    assert found.yardstick == "total_utility" and found.metric.higher_is_better
+    assert [row.label for row in found.rows] == ["elastic/oasis", "elastic/drf", "elastic/fifo"]
+    assert found.best_heuristic == "elastic/drf"
+    oasis, drf, fifo = found.rows
+    assert oasis.difference_pct.mean == pytest.approx(25.0) and found.sure(oasis.difference_pct) == "better"
+    assert fifo.difference_pct.mean == pytest.approx(-50.0) and found.sure(fifo.difference_pct) == "worse"
+    assert found.sure(drf.difference_pct) == "unclear"
+    document = found.as_json({})
+    json.dumps(document, allow_nan=False)
+    assert document["family"] == "elastic" and document["higher_is_better"]
+    row = document["rows"][0]
+    assert row["vs_best_heuristic_pct"] == pytest.approx(25.0)
+    assert row["vs_best_heuristic"]["mean"] == pytest.approx(10.0) and "vs_best_heuristic_s" not in row
+    by_jct = compare(records, "avg_jct_s")
+    assert by_jct.best_heuristic == "elastic/drf" and by_jct.rows[0].label == "elastic/oasis"
+    assert by_jct.sure(by_jct.rows[0].difference_pct) == "better"
+    assert "vs_best_heuristic_s" in by_jct.as_json({})["rows"][0]
+
+
+def test_what_is_not_a_number_comes_last(tmp_path: Path) -> None:
+    rows = {"elastic/a": ("heuristic", [np.nan, 2.0, 3.0]), "elastic/b": ("heuristic", [1.0, 1.0, 1.0])}
+    records = elastic(tmp_path / "a", rows)
+    for metric in ("total_utility", "avg_jct_s"):
+        found = compare(records, metric)
+        assert [row.label for row in found.rows] == ["elastic/b", "elastic/a"]
+        assert found.best_heuristic == "elastic/b" and np.isnan(found.rows[1].difference_pct.mean)
+        json.dumps(found.as_json({}), allow_nan=False)

@@ -8,7 +8,9 @@ from dovetail.core.errors import ConfigError
 from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.contenders import Contender
 from dovetail.evaluation.matrix import Matrix, run_matrix
-from dovetail.evaluation.matrix_cell import DagSetting, Failure, OpenSetting, Row
+from dovetail.evaluation.matrix_cell import Failure, Row
+from dovetail.evaluation.setting import OpenSetting
+from dovetail.evaluation.setting_dag import DagSetting
 from dovetail.schedulers import SCHEDULERS
 from dovetail.sim.dag import DagWorld, run
 
@@ -77,7 +79,7 @@ def test_what_fails_for_all_is_found_before(monkeypatch: pytest.MonkeyPatch) -> 
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr("dovetail.evaluation.matrix_cell.DagWorld", no_room)
+        patch.setattr("dovetail.evaluation.setting_dag.DagWorld", no_room)
         with pytest.raises(ConfigError, match="do not fit into memory"):
             small().check(0)
     with pytest.raises(ConfigError, match="jobs is 0"):
@@ -91,5 +93,5 @@ def test_what_fails_for_all_is_found_before(monkeypatch: pytest.MonkeyPatch) -> 
 def test_content_follows_the_workload() -> None:
     facts = small().facts()
     assert facts["interval_s"] == 5.0 and "load" not in facts
-    other = OpenSetting.of(DagSetting(f"{WORKLOAD},seed=1")).facts()
+    other = DagSetting(f"{WORKLOAD},seed=1").open().facts()
     assert facts["content"] == small().facts()["content"] != other["content"]

@@ -10,9 +10,10 @@ from tests.evaluation.matrices import register_odd, small
 from dovetail.core.errors import DovetailError
 from dovetail.evaluation.contenders import Contender
 from dovetail.evaluation.matrix import Matrix
-from dovetail.evaluation.matrix_cell import DagSetting, Failure, Row
+from dovetail.evaluation.matrix_cell import Failure, Row
 from dovetail.evaluation.matrix_pool import run_in_processes
 from dovetail.evaluation.matrix_worker import Chunk
+from dovetail.evaluation.setting_dag import DagSetting
 
 PLUGIN = """\
 from tests.evaluation.odd_schedulers import Dies as Dies, Raises as Raises

@@ -20,7 +20,7 @@ def row(contender: Contender, seed: int, jct_s: float) -> Row:
 
 def writer(directory: Path) -> RecordWriter:
     opened = small()
-    return RecordWriter.open(directory, workload=opened.facts(), options=opened.setting.options, seeds=(0, 1))
+    return RecordWriter.open(directory, family="dag", workload=opened.facts(), options=opened.options, seeds=(0, 1))
 
 
 def test_the_table_covers_what_is_complete() -> None:

@@ -11,12 +11,14 @@ from typing import Any
 from dovetail.execution import Job
 from dovetail.execution.controller.controller import Controller
 from dovetail.execution.controller.tape import TapeWriter
-from dovetail.execution.engines.local import LocalOptions, LocalWorkers
+from dovetail.execution.engines.local import LocalWorkers
+from dovetail.execution.engines.local_options import LocalOptions
 from dovetail.execution.journal import Journal
 from dovetail.execution.payload import Payload
 from dovetail.execution.serve import ServerOptions, make_controller, prepare
 from dovetail.execution.server import Server
 from dovetail.execution.service import ServerService
+from dovetail.records.beliefs import BeliefsFile
 
 PATIENCE_S = 120.0
 
@@ -28,6 +30,7 @@ def server_in(
     journal: Journal | None = None,
     tape: TapeWriter | None = None,
     change: Callable[[Controller], None] = lambda controller: None,
+    beliefs: Path | None = None,
     **options: Any,
 ) -> Iterator[Server]:
     prepare(directory)
@@ -35,9 +38,10 @@ def server_in(
     controller = make_controller(ServerOptions(**options), workers.classes())
     change(controller)
     journal = journal or Journal.open(directory / "journal.sqlite")
-    server = Server(directory, controller, workers, journal, tape=tape)
-    server.start()
+    file = None if beliefs is None else BeliefsFile(beliefs)
+    server = Server(directory, controller, workers, journal, tape=tape, beliefs=file)
     try:
+        server.start()
         yield server
     finally:
         server.close()

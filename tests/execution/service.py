@@ -6,7 +6,7 @@ import pickle
 import selectors
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,14 +58,15 @@ class FakeService:
         payloads = tuple(pickle.dumps((stage, task)) for task in range(start, start + count))
         return ResultsPart((True,) * count, payloads)
 
-    def cancel(self, job: int) -> None:
+    def cancel(self, job: int) -> bool:
         self.job(job)
         self.states[job] = "cancelled"
+        return True
 
     def drain(self, on: bool) -> None:
         self.calls.append(("drain", on))
 
-    def swap(self, scheduler: str) -> None:
+    def swap(self, scheduler: str, then: Callable[[str | Exception], None]) -> None:
         raise ZeroDivisionError("a bug")
 
     def down(self) -> None:

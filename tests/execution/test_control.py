@@ -179,6 +179,17 @@ def test_waiting_ends_with_the_job_or_at_the_timeout(client, hub, service):
     assert ask(client, {"op": "wait", "job": 0, "timeout_s": 5}, now_s=8.0)["state"] == "succeeded"
 
 
+def test_a_cancel_is_acknowledged_when_it_is_kept(client, hub, service, monkeypatch):
+    submit(client)
+    reply(client)
+    acknowledged = ask(client, {"op": "cancel", "job": 0})
+    assert acknowledged is not None and acknowledged["ok"]
+    monkeypatch.setattr(service, "cancel", lambda job: False)
+    assert ask(client, {"op": "cancel", "job": 0}) is None
+    hub.job_ended(0)
+    assert reply(client)["ok"]
+
+
 def test_sending_on_while_waiting_ends_the_connection(client, hub):
     submit(client)
     assert ask(client, {"op": "wait", "job": 0, "timeout_s": 5}) is None

@@ -3,6 +3,7 @@ import itertools
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 
@@ -11,7 +12,7 @@ from tests.execution.fake_server import FakeServer, stage_of, wait_for
 
 from dovetail.execution.failure import Failure
 from dovetail.execution.outfile import out_path, scan
-from dovetail.execution.tasks import Call, Memory, Sleep
+from dovetail.execution.tasks import Call, Command, Memory, Sleep
 
 FAILED, FINISHED, CANCELLED = 0, 1, 2
 
@@ -153,14 +154,66 @@ def test_a_result_of_100_mb(server, peer):
     assert len(pickle.loads(server.payload(entry))) == 100_000_000
 
 
-def test_a_full_disk_fails_the_task_and_says_so(server, peer):
+def test_on_a_full_disk_results_wait_for_room(server, peer):
+    job, settings = server.write_job(stage_of(lambda n: n, 2))
+    path = out_path(settings["directory"], 0, 0)
+    os.symlink("/dev/full", path)
+    peer.send("stage", job, 0, settings)
+    batch = server.send_batch(peer, job, 0, range(2))
+    assert server.expect("full")[1][1].startswith(f"disk full: a result cannot be written to {path}")
+    os.unlink(path)
+    server.expect("room")
+    entries = server.done(batch, 2)
+    assert [(entry[1], pickle.loads(server.payload(entry))) for entry in entries] == [(FINISHED, 0), (FINISHED, 1)]
+    peer.send("forget", job)
+
+
+def test_a_batch_that_waits_for_room_can_be_cancelled(server, peer):
     job, settings = server.write_job(stage_of(lambda n: n, 2))
     os.symlink("/dev/full", out_path(settings["directory"], 0, 0))
     peer.send("stage", job, 0, settings)
+    batch = server.send_batch(peer, job, 0, range(2))
+    server.expect("full")
+    server.cancel(peer, batch, server.pids[0])
+    server.expect("room")
+    assert [entry[1:4] for entry in server.done(batch, 2)] == [(CANCELLED, -1, 0)] * 2
+    peer.send("forget", job)
+
+
+def test_a_result_that_cannot_be_written_for_another_reason_fails_its_task(server, peer):
+    job, settings = server.write_job(stage_of(lambda n: n, 2))
+    os.mkdir(out_path(settings["directory"], 0, 0))
+    peer.send("stage", job, 0, settings)
     for entry in server.done(server.send_batch(peer, job, 0, range(2)), 2):
         assert entry[1:4] == (FAILED, -1, 0)
-        assert entry[6].startswith("disk full: ")
+        assert entry[6].endswith("Is a directory")
     peer.send("forget", job)
+
+
+@pytest.mark.parametrize("harm", [lambda out: out.close(), lambda out: setattr(sys, "stdout", None)])
+def test_a_task_that_closes_its_output_harms_no_other(server, peer, harm):
+    assert [entry[1] for entry in server.run(peer, lambda _: harm(sys.stdout))] == [FINISHED]
+    assert [entry[1] for entry in server.run(peer, lambda _: print("said after that"))] == [FINISHED]
+    with open(os.path.join(server.directory, "logs", "executor-0.log")) as log:
+        assert "said after that" in log.read()
+
+
+def test_a_command_that_fails_within_a_memory_limit_names_it(server, peer):
+    eater = Command((sys.executable, "-c", "bytearray(900_000_000)"))
+    (entry,) = server.run(peer, eater, memory_bytes=300_000_000)
+    assert entry[1] == FAILED and "MemoryError" in entry[6] + failure(server, entry).message
+    assert "each of its processes may take 300 MB" in failure(server, entry).message
+
+
+def test_a_full_disk_for_the_log_is_not_the_task_s_fault(server, peer):
+    def prints(_):
+        log = os.dup(1)
+        os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
+        print("said in vain")
+        os.dup2(log, 1)
+
+    (entry,) = server.run(peer, prints)
+    assert entry[1] == FINISHED
 
 
 def test_memory_beyond_the_limit_fails_the_task_and_the_limit_is_lifted(server, peer):

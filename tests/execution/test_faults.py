@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from tests.execution import work
+from tests.execution.fake_server import is_alive
 
 from dovetail.execution import Engine, EngineUnreachable, Job, JobCancelled, JobFailed, JobHandle
+from dovetail.execution.errors import RequestRefused
 from dovetail.execution.process_tree import children
 from dovetail.execution.tasks import Command
 
@@ -91,6 +96,33 @@ def test_commands_of_a_killed_node_do_not_outlive_it(directory: Path) -> None:
         wait_for(lambda: not sleeping(marker), "all commands to end")
 
 
+@pytest.mark.parametrize("nodes_too", [False, True])
+def test_nothing_of_a_killed_server_is_left_beside_the_next(directory: Path, nodes_too: bool) -> None:
+    """Children of commands neither: first the node managers see to that, and if they are killed, the next server."""
+    marker = f"32{os.getpid() % 10000:04d}"
+    with Engine(executors=2, nodes=2, directory=directory) as engine:
+        job = Job("commands")
+        job.stage(Command(f"(setsid sleep {marker}; true) & wait"), tasks=2)
+        handle = engine.submit(job)
+        wait_for(lambda: len(sleeping(marker)) == 2, "the commands to run")
+        before, nodes = sleeping(marker), children(engine.pid)
+        for node in nodes:
+            os.kill(node, signal.SIGSTOP)  # so that they cannot do anything about it
+        os.kill(engine.pid, signal.SIGKILL)
+        for node in nodes:
+            os.kill(node, signal.SIGKILL if nodes_too else signal.SIGCONT)
+        if nodes_too:
+            time.sleep(0.2)
+            assert sleeping(marker) == before
+        else:
+            wait_for(lambda: not sleeping(marker), "the node managers to take everything along")
+        engine.restart()
+        wait_for(lambda: len(sleeping(marker)) == 2, "the commands to run again")
+        assert not set(sleeping(marker)) & set(before)
+        handle.cancel()
+    assert not sleeping(marker)
+
+
 def sleeping(seconds: str) -> list[int]:
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -127,6 +159,27 @@ def executors_alive(engine: Engine) -> bool:
         if b"node_manager" in command and str(engine.directory).encode() in command:
             return True
     return False
+
+
+def test_drain_and_swap_outlast_the_server(directory: Path) -> None:
+    with Engine(executors=1, directory=directory) as engine:
+        engine.swap("dag/fifo")
+        engine.swap("dag/hesrpt")
+        engine.client.drain()
+        os.kill(engine.pid, signal.SIGKILL)
+        engine.restart()
+        status = engine.status()
+        assert (status.scheduler, status.draining) == ("dag/hesrpt", True)
+        with pytest.raises(RequestRefused, match="draining"):
+            engine.submit(noting_job(directory / "noted", 1, 0.0)[0])
+        engine.client.drain(False)
+    with Engine(executors=1, directory=directory) as engine:  # ended in good order
+        status = engine.status()
+        assert (status.scheduler, status.draining) == ("dag/hesrpt", False)
+    with Engine(executors=1, directory=directory, scheduler="dag/srtf") as engine:
+        assert engine.status().scheduler == "dag/srtf"
+    with Engine(executors=1, directory=directory) as engine:
+        assert engine.status().scheduler == "dag/fair-spill"
 
 
 def test_jobs_and_results_outlast_the_engine(directory: Path) -> None:
@@ -322,6 +375,39 @@ def test_no_out_file_is_written_by_two_servers(directory: Path) -> None:
         assert len(starts) == 4
 
 
+def test_an_engine_outlives_the_thread_that_started_it(directory: Path) -> None:
+    engine = Engine(executors=1)
+    starter = threading.Thread(target=engine.start)
+    starter.start()
+    starter.join()
+    try:
+        time.sleep(0.3)  # the kernel would have told it by now
+        job = Job("after the thread")
+        stage = job.stage(work.square, tasks=range(5))
+        assert engine.run(job, PATIENCE_S).results(stage) == [0, 1, 4, 9, 16]
+    finally:
+        engine.close()
+
+
+def test_an_engine_dies_with_the_process_that_started_it(directory: Path) -> None:
+    code = (
+        "import sys, time\n"
+        "from dovetail.execution import Engine\n"
+        "engine = Engine(executors=1, directory=sys.argv[1])\n"
+        "engine.start()\n"
+        "print(engine.pid, flush=True)\n"
+        "time.sleep(3600)"
+    )
+    command = [sys.executable, "-c", code, str(directory)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        server = int(owner.stdout.readline())
+        wait_for(lambda: any(children(node) for node in children(server)), "an executor")
+        family = [server, *children(server), *(pid for node in children(server) for pid in children(node))]
+        owner.kill()
+    wait_for(lambda: not any(is_alive(pid) for pid in family), "the engine to die")
+
+
 def test_the_own_engine_s_death_is_told_soon(directory: Path) -> None:
     with Engine(executors=1, directory=directory / "engine") as engine:
         os.kill(engine.pid, signal.SIGKILL)
@@ -330,4 +416,4 @@ def test_the_own_engine_s_death_is_told_soon(directory: Path) -> None:
             engine.status()
         assert time.monotonic() - start_s < 20.0
         engine.restart()
-        assert engine.status().executors >= 0
+        wait_for(lambda: engine.status().executors == 1, "the executor of the next server")

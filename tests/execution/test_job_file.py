@@ -105,6 +105,7 @@ RUN = 'command = ["true"]\n'
         (STAGE + 'call = "a b:c"', "cannot read 'a b:c'"),
         (STAGE + 'call = ":f"', "cannot read ':f'"),
         ("[[stage]]\n" + RUN, r"stage\[0\]: missing 'name'"),
+        (STAGE + RUN + "inputs = true", "inputs: a command cannot be given inputs"),
         (STAGE + RUN + "tasks = 0", "tasks: is 0; expected 1 to"),
         (STAGE + RUN + "tasks = 2.5", "tasks: expected a number, a list of arguments, or a pattern"),
         (STAGE + RUN + "tasks = true", "tasks: expected a number"),

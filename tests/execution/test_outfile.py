@@ -108,28 +108,53 @@ def test_a_file_that_exists_is_continued(tmp_path):
     assert [record.task for record in scan(path)] == [0, 1]
 
 
+def test_what_the_kernel_takes_in_pieces_is_whole(tmp_path, monkeypatch):
+    real = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, position: real(fd, data[:7], position))
+    path = str(tmp_path / "out-0-0")
+    write(path, [(0, task, 1, b"x" * 20, 1.0, 2.0, True) for task in range(3)])
+    assert [record.task for record in scan(path)] == [0, 1, 2]
+
+
 def test_what_cannot_be_written_leaves_no_trace(tmp_path, monkeypatch):
     path = str(tmp_path / "out-0-0")
     out = OutFile(path)
     out.add(0, 0, 1, b"kept", 1.0, 2.0)
     out.flush()
-    real = os.pwritev
+    real = os.pwrite
 
-    def half(fd, views, position):
+    def half(fd, data, position):
         if position == kept:
-            return real(fd, [views[0][:10]], position)
+            return real(fd, data[:10], position)
         raise OSError(28, "No space left on device")
 
     kept = os.path.getsize(path)
-    monkeypatch.setattr(os, "pwritev", half)
+    monkeypatch.setattr(os, "pwrite", half)
     out.add(0, 1, 1, b"lost", 1.0, 2.0)
     with pytest.raises(OSError, match="No space"):
         out.flush()
     monkeypatch.undo()
     assert os.path.getsize(path) == kept
+    assert out.unflushed_bytes == HEADER_BYTES + 4  # for another try
+    out.drop()
     assert out.unflushed_bytes == 0
     assert out.add(0, 2, 1, b"later", 1.0, 2.0) == kept
     out.flush()
     out.close()
     assert [record.task for record in scan(path)] == [0, 2]
     assert os.path.getsize(path) == kept + HEADER_BYTES + 5
+
+
+def test_what_found_no_room_is_written_at_the_next_try(tmp_path):
+    path = str(tmp_path / "out-0-0")
+    os.symlink("/dev/full", path)
+    out = OutFile(path)
+    offsets = [out.add(0, 0, 1, b"first", 1.0, 2.0)]
+    for _ in range(2):
+        with pytest.raises(OSError, match="No space"):
+            out.flush()
+    offsets.append(out.add(0, 1, 1, b"second", 1.0, 2.0))
+    os.unlink(path)
+    out.flush()
+    out.close()
+    assert [(record.task, record.offset) for record in scan(path)] == list(enumerate(offsets))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import sqlite3
 import time
@@ -13,16 +14,16 @@ import pytest
 from tests.execution import work
 from tests.execution.in_process import finish, results, server_in, step_until, submit
 
-from dovetail.core.errors import ConfigError
+from dovetail.core.errors import ConfigError, DovetailError, UnknownName
 from dovetail.execution import Job
 from dovetail.execution.controller.controller import Controller
-from dovetail.execution.controller.messages import Run, SchedulerReplaced, TasksEnded
+from dovetail.execution.controller.messages import BeliefsGiven, Run, SchedulerReplaced, TasksEnded
 from dovetail.execution.controller.tape import TapeError, TapeWriter, replay
-from dovetail.execution.engines.local import LocalOptions
+from dovetail.execution.engines.local_options import LocalOptions
 from dovetail.execution.errors import InvalidJob, RequestRefused
 from dovetail.execution.journal import Journal, JournalError
-from dovetail.execution.serve import ServerOptions, serve
-from dovetail.execution.server import Server
+from dovetail.execution.serve import ServerOptions, prepare, serve
+from dovetail.execution.server import INCARNATIONS, Server
 from dovetail.execution.service import ServerService
 from dovetail.schedulers import SCHEDULERS
 
@@ -57,6 +58,34 @@ def test_a_full_disk_stops_the_start_of_new_work_until_there_is_room(directory: 
         assert connection.execute("SELECT count(*) FROM completions").fetchone() == (20_000,)
 
 
+def test_a_full_disk_for_results_stops_the_start_of_new_work_and_fails_nothing(directory: Path) -> None:
+    """With a timeout and without retries: time spent waiting for room is nobody's fault either."""
+    noted = directory / "noted"
+    (directory / "jobs" / "1").mkdir(parents=True)
+    outs = [directory / "jobs" / "1" / f"out-{executor}-{INCARNATIONS + 1}" for executor in range(2)]
+    for out in outs:
+        out.symlink_to("/dev/full")
+    job = Job("noting")
+    job.stage(work.note, tasks=[(str(noted), n, 0.01) for n in range(12)], name="note", timeout_s=0.5, retries=0)
+    with server_in(directory) as server:
+        number = submit(server, job)
+        step_until(server, lambda: bool(server.trouble), "the disk to be full")
+        assert "disk full" in ServerService(server).status().trouble
+        with pytest.raises(JournalError, match="no job is accepted now: disk full"):
+            submit(server, squares(1))
+        until_s = time.monotonic() + 1.5
+        step_until(server, lambda: time.monotonic() > until_s, "time to pass")
+        assert not server.jobs[number].has_ended
+        for out in outs:
+            out.unlink()
+        finish(server, number)
+        assert server.jobs[number].state == "succeeded" and not server.trouble
+        assert sorted(work.runs(noted)) == list(range(12))
+        finish(server, submit(server, squares(3)))
+        said = [text for _, _, kind, text in server.notices if kind == "disk"]
+        assert "nothing new is started" in said[0] and said[-1] == "results can be written again"
+
+
 class Broken:
     """Decides rightly for a while, then fails in its own way."""
 
@@ -85,13 +114,20 @@ def test_a_scheduler_that_fails_is_replaced_and_the_jobs_go_on(directory: Path, 
         jobs = [submit(server, squares(50, f"job {n}")) for n in range(4)]
         finish(server, *jobs)
         assert all(server.jobs[job].state == "succeeded" for job in jobs)
-        assert server.controller.scheduler_name == "dag/fair-spill"
+        assert server.controller.incumbent.name == "dag/fair-spill"
         assert any(kind == "scheduler" and "broken failed" in text for _, _, kind, text in server.notices)
 
 
 def test_a_thousand_swaps_under_load_lose_and_double_nothing(directory: Path) -> None:
-    """No run of a task is lost or doubled, and 99 of 100 swaps take less than 10 ms (others may use the machine)."""
-    names = ["dag/fifo", "dag/fair", "dag/hesrpt", "dag/srtf"]
+    """No run of a task is lost or doubled, and 99 of 100 swaps take less than 10 ms of this thread's time."""
+    names = [
+        "dag/fifo",
+        "dag/adaptive",
+        "dag/adaptive:window_jobs=5",
+        "dag/composed:order=las",
+        "dag/hesrpt",
+        "dag/srtf",
+    ]
     noted = directory / "noted"
     with server_in(directory, executors=3, batch_s=0.0) as server:
         jobs, made, took_s = [], 0, []
@@ -104,9 +140,9 @@ def test_a_thousand_swaps_under_load_lose_and_double_nothing(directory: Path) ->
             assert server.controller.jobs, "the work was over before the swaps were"
             name = names[made % len(names)]
             scheduler = SCHEDULERS.create(name)
-            start_s = time.perf_counter()
+            start_s = time.thread_time()  # others may use the machine
             server.handle(SchedulerReplaced(name, scheduler))
-            took_s.append(time.perf_counter() - start_s)
+            took_s.append(time.thread_time() - start_s)
             made += 1
             server.step()
         finish(server, *jobs)
@@ -114,6 +150,78 @@ def test_a_thousand_swaps_under_load_lose_and_double_nothing(directory: Path) ->
         sums = [pickle.loads(results(server, job, 1)[0]) for job in jobs]
         assert sums == [sum(range(1000 * number, 1000 * number + 500)) for number in range(10)]
         assert sorted(took_s)[990] < 0.010
+
+
+def test_what_was_learned_is_kept_from_one_engine_to_the_next(directory: Path, tmp_path: Path) -> None:
+    file, tape = tmp_path / "beliefs.json", tmp_path / "tape.jsonl"
+    asked = "dag/adaptive:window_jobs=2"
+    with server_in(directory, beliefs=file, scheduler=asked) as server:
+        for number in range(6):
+            finish(server, submit(server, squares(20, f"job {number}")))
+    kept = json.loads(file.read_text())
+    assert kept["classes"] and kept["classes"][0]["rewards"]
+    with server_in(directory, beliefs=file, scheduler=asked, tape=TapeWriter(tape)) as server:
+        finish(server, submit(server, squares(20)))
+        adaptation = server.controller.incumbent.adaptation()
+        assert adaptation is not None and "classes of work are known" in adaptation["events"][0]["why"]
+    assert kept in [event.beliefs for _, event, _ in replay(tape, SCHEDULERS.create) if isinstance(event, BeliefsGiven)]
+    for spoil, says in [("{", "cannot be read as JSON"), ("[]", r"beliefs.json: beliefs: expected an object")]:
+        file.write_text(spoil)
+        with pytest.raises(DovetailError, match=says), server_in(directory, beliefs=file, scheduler=asked):
+            pass
+        assert file.read_text() == spoil
+    file.unlink()
+    said = pytest.raises(ConfigError, match="dag/fifo has no use")
+    with said, server_in(directory, beliefs=file, scheduler="dag/fifo"):
+        pass
+
+
+class Unprepared(Broken):
+    """Takes its time when it is made, and again for the first decision of its kind in this process."""
+
+    is_ready = False
+
+    def __init__(self) -> None:
+        time.sleep(0.3)
+        super().__init__("", 0)
+
+    def decide(self, view: Any) -> Any:
+        if not Unprepared.is_ready:
+            time.sleep(1.0)
+            Unprepared.is_ready = True
+        return self._good.decide(view)
+
+
+def test_the_old_scheduler_goes_on_until_the_new_one_is_ready(directory: Path, monkeypatch: Any) -> None:
+    create = SCHEDULERS.create
+    monkeypatch.setattr(SCHEDULERS, "create", lambda name: Unprepared() if name == "dag/unprepared" else create(name))
+    with server_in(directory, executors=2) as server:
+        step_until(server, lambda: len(server.executors_up) == 2, "executors")  # from now on it wakes up now and then
+        service, slowest_s = ServerService(server), 0.0
+        told: list[Any] = []
+        jobs: list[int] = []
+        service.swap("dag/unprepared", told.append)
+        service.swap("dag/unprepared", told.append)  # of a client that has lost patience
+        before_s = time.monotonic()
+        while not told:
+            if all(server.jobs[job].has_ended for job in jobs):
+                jobs.append(submit(server, squares(3, f"job {len(jobs)}")))
+            server.step()
+            slowest_s, before_s = max(slowest_s, time.monotonic() - before_s), time.monotonic()
+        assert len(jobs) >= 5, "others were kept waiting"
+        assert slowest_s < 0.3
+        assert told == ["dag/unprepared takes over from dag/fair-spill"] * 2
+        assert server.controller.incumbent.name == "dag/unprepared"
+        finish(server, submit(server, squares(3)))
+
+
+def test_a_swap_to_nobody_changes_nothing(directory: Path) -> None:
+    with server_in(directory, executors=1) as server:
+        told: list[Any] = []
+        ServerService(server).swap("dag/no-such", told.append)
+        step_until(server, lambda: bool(told), "an answer")
+        assert isinstance(told[0], UnknownName)
+        assert server.controller.incumbent.name == "dag/fair-spill"
 
 
 def test_the_log_of_a_run_replays_every_step(directory: Path) -> None:
@@ -205,6 +313,56 @@ def test_no_time_runs_out_while_the_journal_is_full(directory: Path) -> None:
         assert server.jobs[number].state == "succeeded"
 
 
+def timed(lasts_s: float, tasks: int, timeout_s: float) -> Job:
+    job = Job("timed")
+    job.stage(work.nap, tasks=[lasts_s] * tasks, timeout_s=timeout_s, retries=0, expected_s=lasts_s)
+    return job
+
+
+def test_tasks_that_ended_in_time_are_not_late_because_the_server_was(directory: Path) -> None:
+    with server_in(directory, executors=2) as server:
+        number = submit(server, timed(0.1, 6, timeout_s=0.5))
+        step_until(server, lambda: len(list(server.sent.running())) == 2, "work to begin")
+        time.sleep(1.0)  # tasks end meanwhile, and their time is up, but they say so only afterwards
+        finish(server, number)
+        assert server.jobs[number].state == "succeeded"
+
+
+class Slow(Broken):
+    """Takes a second for some decisions."""
+
+    def decide(self, view: Any) -> Any:
+        self._after -= 1
+        if self._after % 3 == 0:
+            time.sleep(1.0)
+        return self._good.decide(view)
+
+
+def test_tasks_have_their_full_time_although_they_were_sent_late(directory: Path) -> None:
+    def slow_down(controller: Controller) -> None:
+        controller.handle(SchedulerReplaced("slow", Slow("", after=6)), 0.0)
+
+    with server_in(directory, executors=2, change=slow_down) as server:
+        jobs = [submit(server, timed(0.1, 4, timeout_s=0.5)) for _ in range(3)]
+        finish(server, *jobs)
+        assert [server.jobs[job].state for job in jobs] == ["succeeded"] * 3
+
+
+def test_a_server_that_is_always_busy_still_cuts_off_what_hangs(directory: Path) -> None:
+    with server_in(directory, executors=1) as server:
+        number = submit(server, timed(600.0, 1, timeout_s=0.5))
+
+        def busy() -> None:
+            time.sleep(0.1)
+            server.at(0.0, busy)
+
+        busy()
+        finish(server, number)
+        assert server.jobs[number].state == "failed"
+        failure = server.jobs[number].failure
+        assert failure is not None and "TimeoutError" in failure.message
+
+
 def test_a_server_that_fails_for_no_known_reason_starts_again(directory: Path, monkeypatch: Any) -> None:
     failures = [RuntimeError("a bug"), None]
     step = Server.step
@@ -251,14 +409,36 @@ def test_a_job_can_be_cancelled_while_its_work_is_held(directory: Path) -> None:
         job = submit(server, squares(20_000))
         server.journal.commit = fails  # type: ignore[method-assign]
         step_until(server, lambda: bool(server.journal_trouble), "trouble")
-        step_until(server, lambda: not any(server.sent.values()), "what was sent to end")
+        step_until(server, lambda: not any(server.sent.running()), "what was sent to end")
         service = ServerService(server)
-        service.cancel(job)
+        assert not service.cancel(job), "that is only known here"
         with pytest.raises(RequestRefused, match="cannot be forgotten now"):
             service.forget(job)
         step_until(server, lambda: not server.controller.busy_executors(), "executors to be free")
         is_full = False
         finish(server, job)
+        assert service.cancel(job)
         assert server.jobs[job].state == "cancelled"
         assert server.executors_up == before
         assert not [text for _, _, kind, text in server.notices if kind == "executor"], "no executor was restarted"
+
+
+def test_an_existing_directory_keeps_its_mode_and_must_not_be_others_to_write(directory: Path) -> None:
+    directory.chmod(0o755)
+    assert prepare(directory) == directory
+    assert directory.stat().st_mode & 0o777 == 0o755
+    assert (directory / "jobs").stat().st_mode & 0o777 == 0o700
+    assert prepare(directory / "new").stat().st_mode & 0o777 == 0o700
+    directory.chmod(0o775)
+    with pytest.raises(ConfigError, match="others may write there"):
+        prepare(directory)
+
+
+def test_a_job_that_never_was_cannot_be_forgotten_but_one_that_is_gone_can(directory: Path) -> None:
+    with server_in(directory, executors=1) as server:
+        service, job = ServerService(server), submit(server, squares(2))
+        finish(server, job)
+        for _ in range(2):  # the second time as a repeated request
+            service.forget(job)
+        with pytest.raises(RequestRefused, match=f"there is no job {job + 1}"):
+            service.forget(job + 1)

@@ -5,6 +5,7 @@ import pytest
 from tests.execution.fake_server import FakeServer, is_alive, stage_of, wait_for
 
 from dovetail.core.errors import ConfigError
+from dovetail.execution import process_tree
 from dovetail.execution.tasks import Busy, Call, Command, CommandFailed, Io, Memory, Sleep
 
 
@@ -48,6 +49,19 @@ def test_a_cancelled_command_leaves_nothing_running(tmp_path):
         server.cancel(peer, batch, server.pids[0])
         assert [entry[1] for entry in server.done(batch, 1)] == [2]
         wait_for(lambda: not is_alive(pid))
+
+
+def test_a_command_cancelled_while_it_is_being_started_leaves_nothing_running():
+    with FakeServer() as server:
+        peer = server.start_executor(server.start_manager())
+        for attempt in range(60):
+            job, settings = server.write_job(stage_of(Command(("sleep", "7654.5"))))
+            peer.send("stage", job, 0, settings)
+            batch = server.send_batch(peer, job, 0, [0])
+            time.sleep(0.0002 * (attempt % 40))
+            server.cancel(peer, batch, server.pids[0])
+            assert [entry[1] for entry in server.done(batch, 1)] == [2]
+            assert process_tree.children(server.pids[0]) == []
 
 
 def test_a_call_looks_its_function_up():

@@ -140,6 +140,7 @@ def write_records(directory: Path, seeds: int = 3, num_jobs: int = 20, executors
 
     writer = RecordWriter.open(
         directory,
+        family="dag",
         workload=WORKLOAD,
         options={"executors": executors, "moving_delay_s": MOVING_DELAY_S},
         seeds=range(seeds),

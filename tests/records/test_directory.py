@@ -20,7 +20,7 @@ METRICS = {"avg_jct_s": 1.5, "makespan_s": 3.0}
 
 
 def open_writer(directory: Path, **changes: Any) -> RecordWriter:
-    facts: dict[str, Any] = {"workload": {"name": "toy"}, "options": {"executors": 8}, "seeds": [0, 1]}
+    facts: dict[str, Any] = {"family": "dag", "workload": {"name": "toy"}, "options": {"executors": 8}, "seeds": [0, 1]}
     return RecordWriter.open(directory, **(facts | changes))
 
 

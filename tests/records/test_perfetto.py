@@ -16,7 +16,8 @@ from tests.records.synthetic import make_run
 from dovetail.core.dag import REASON_TEXT, Reason
 from dovetail.core.errors import RecordError
 from dovetail.records import DagRun
-from dovetail.records.perfetto import reason_text, write_perfetto
+from dovetail.records.dag import reason_text
+from dovetail.records.perfetto import write_perfetto
 
 
 @pytest.fixture(scope="module")

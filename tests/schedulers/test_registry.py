@@ -24,11 +24,23 @@ DAG = [
     "dag/composed",
     "dag/adaptive",
 ]
+ELASTIC = [
+    "elastic/fifo",
+    "elastic/drf",
+    "elastic/rrh",
+    "elastic/dorm",
+    "elastic/edf",
+    "elastic/srtf",
+    "elastic/offline",
+    "elastic/oasis",
+    "elastic/oasis-replan",
+    "elastic/learned",
+]
 
 
 def test_the_projects_own_schedulers_in_the_order_shown():
-    own = [entry.name for entry in SCHEDULERS.entries("dag") if entry.origin == "dovetail"]
-    assert own == DAG
+    for family, names in (("dag", DAG), ("elastic", ELASTIC)):
+        assert [entry.name for entry in SCHEDULERS.entries(family) if entry.origin == "dovetail"] == names
 
 
 def test_summaries_fit_one_line_beside_the_name():
@@ -39,6 +51,6 @@ def test_summaries_fit_one_line_beside_the_name():
 
 def test_module_names_follow_scheduler_names():
     """`dag/sjf-cp` is found in a file or folder called sjf_cp, so nobody has to search."""
-    for name in DAG:
+    for name in DAG + ELASTIC:
         module = SCHEDULERS.entry(name).target.partition(":")[0]
         assert name.partition("/")[2].replace("-", "_") in module.split(".")[-2:]

@@ -1,9 +1,8 @@
 """dag/adaptive: chooses among compositions while work is running, from what it perceives of their effect.
 
 Time is cut into windows, each under one composition.  A window ends when enough jobs are complete, when the kind of
-work has changed (`change`), or when exploring turns out too costly (`guard`).  What it cost, per work done, is the
-learner's reward: 0.5 for what the first window of that class of work cost, 0.25 more for half of it.  There is one
-learner for each class of work, or a contextual one for all.
+work has changed (`change`), or when exploring turns out too costly (`guard`).  What it cost, per work done, makes the
+learner's reward (`reward`).  There is one learner for each class of work, or a contextual one for all.
 
 It is pure like every scheduler: all it knows it has from views, and from `observe` where a world measures more.  The
 one exception is the decision budget, which is off unless asked for: it needs a clock, `timer`, and so a run in which
@@ -15,19 +14,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import isfinite, log2
+from math import isfinite, nan
 
 import numpy as np
 
-from dovetail.adaptation.change import Classes, PageHinkley
+from dovetail.adaptation.change import PageHinkley
 from dovetail.adaptation.composition import parse_composition
 from dovetail.adaptation.events import Event, EventKind
+from dovetail.adaptation.experience import Experience
 from dovetail.adaptation.guard import ExplorationQuota, Timer, fault_of
 from dovetail.adaptation.hot_swap import Assembly
 from dovetail.adaptation.learners import LEARNERS, Belief, Learner, best_arm
+from dovetail.adaptation.learning import Learning
 from dovetail.adaptation.perception import FEATURES, Objective, Perception, Window
-from dovetail.core.dag import DagDecision, DagInfo, DagView
+from dovetail.adaptation.reward import FIRST
+from dovetail.core.dag import DagDecision, DagInfo, DagView, Floats
 from dovetail.core.errors import ConfigError, DovetailError
+from dovetail.core.handover import BELIEFS, State
 from dovetail.core.observation import Observation
 
 FALLBACK = "drf+equal-dominant+smallest-fit+local"
@@ -39,9 +42,11 @@ COMPOSITIONS = (
     "srtf+hesrpt+smallest-fit+local",
 )
 MOST_EVENTS = 20_000
+_BARRED = "barred"  # in a state: compositions that failed
 _FEW, _ENOUGH = 3, 8  # arrivals to recognise a known class of work by, and to found a new one
 _LONGEST = 3  # times `window_jobs`
 _PART = 0.25  # of a usual window that must have passed before it is judged, or cut short
+_CROWD = 1.0  # times `window_jobs`: if more jobs wait when it begins, a window is crowded
 _TOGETHER = FEATURES.index("together")
 _CHECK_EVERY = 16  # views between two looks at what an exploring window has cost so far
 
@@ -88,8 +93,11 @@ class Adaptive:
         timer: Timer = time.perf_counter,
         make_learner: Callable[[], Learner] | None = None,
         on_event: Callable[[Event], None] = lambda event: None,
+        beliefs: object | None = None,
     ) -> None:
+        """`beliefs`: of an earlier run, which every run begins with."""
         self.params = params
+        self._given = beliefs
         self._timer = timer
         self._make_learner = make_learner or (lambda: _make_learner(params.learner))
         self.on_event = on_event
@@ -108,13 +116,12 @@ class Adaptive:
 
     def reset(self, info: DagInfo, rng: np.random.Generator) -> None:
         self._info = info
-        self._rng = rng
         self.assembly.reset(info, rng)
         self._perception = Perception(info)
         self._change = PageHinkley(delta=0.5, threshold=4.0)
-        self._classes = Classes(self.params.class_radius or float("inf"), most=16)
-        self._learners: dict[int, Learner] = {}
-        self._first_cost: dict[int, float] = {}  # by class of work
+        self._experience = Experience(self.params.objective, self.params.class_radius or float("inf"))
+        self._classes = self._experience.classes
+        self._learning = Learning(self.names[: self.arms], self._make_learner, self._experience, rng)
         self._quota = ExplorationQuota(self.params.explore_share)
         self._barred: set[int] = set()
         self._work = -1
@@ -126,6 +133,22 @@ class Adaptive:
         self._views = 0
         self.events = []
         self.forgotten = 0
+        if self._given is not None:
+            self.import_state({BELIEFS: self._given})
+
+    def export_state(self) -> State:
+        barred = [self.names[composition] for composition in sorted(self._barred)]
+        return {**self.assembly.export_state(), BELIEFS: self._experience.as_json(), _BARRED: barred}
+
+    def import_state(self, state: State) -> Sequence[str]:
+        taken = []
+        if BELIEFS in state:
+            self._experience.read(state[BELIEFS])
+            taken.append(BELIEFS)
+        barred = state.get(_BARRED)
+        if isinstance(barred, list):
+            self._barred.update(self.names.index(name) for name in barred if name in self.names[: self.arms])
+        return (*taken, *self.assembly.import_state(state))
 
     def kernel(self) -> None:
         """It cannot run compiled: it changes its mind in Python."""
@@ -166,6 +189,13 @@ class Adaptive:
         self._replace(view, fault)
         return self._guarded(view)
 
+    def retreat(self, view: DagView, why: str) -> bool:
+        """The world has refused what was decided: the fallback takes over, unless it was the fallback's."""
+        if self.assembly.active == self._fallback:
+            return False
+        self._replace(view, why)
+        return True
+
     def _replace(self, view: DagView, fault: str) -> None:
         failed = self.assembly.active
         self._barred.add(failed)
@@ -181,9 +211,11 @@ class Adaptive:
         perception.see(view)
         self._views += 1
         if self._work < 0:
-            self._begin(view, "start", "the first window")
+            known = len(self._classes.centres)
+            more = f"; {known} classes of work are known" if known else ""
+            self._begin(view, "start", "the first window" + more)
         elif perception.arrived and self._changed():
-            self._end(view, "the work has changed")
+            self._end(view, "the work has changed", cut=True)
         elif perception.jobs_done >= self.params.window_jobs and self._settled(view):
             self._end(view, f"{perception.jobs_done} jobs are complete")
         elif self._explores and self._views % _CHECK_EVERY == 0 and self._loses(view):
@@ -225,46 +257,49 @@ class Adaptive:
         if window.arrivals < _PART * self.params.window_jobs:
             return False
         beliefs = self._beliefs()
-        allowed = self.params.stop_loss * self._cost_of(beliefs[best_arm(beliefs)].mean)
-        return self._cost_so_far(window) > allowed
+        crowded = self._began_crowded
+        allowed = self._experience.rewards.cost((self._work, crowded), beliefs[best_arm(beliefs)].mean)
+        return self._cost_so_far(window, crowded) > self.params.stop_loss * allowed
 
-    def _cost_so_far(self, window: Window) -> float:
+    @property
+    def _began_crowded(self) -> bool:
+        """Whether so many jobs waited when the window began that its own say little."""
+        return self._waiting > _CROWD * self.params.window_jobs
+
+    def _cost_so_far(self, window: Window, crowded: bool) -> float:
         """Of an unfinished window.  Jobs of a batch have waited long before they get anywhere, so of them only what is
         certain counts."""
+        if crowded:
+            return window.cost(self.params.objective, self._info.num_executors, crowded=True)
         least = window.cost_at_least(self.params.objective, self._info.num_executors)
         cost = window.cost(self.params.objective, self._info.num_executors)
         batched = self._context[_TOGETHER] > 0.5
         return least if batched or not isfinite(cost) else cost
 
-    def _end(self, view: DagView, why: str, *, lost: bool = False) -> None:
+    def _end(self, view: DagView, why: str, *, lost: bool = False, cut: bool = False) -> None:
         """Judge the window that ends here, and choose for the next."""
         window = self._perception.window(view)
-        ended = self.names[self.assembly.active]
-        cost = self._judge(window, lost=lost, left_over=self._left_over(view))
-        reward = None if cost is None else self._reward_of(cost)
-        if cost is None:
+        active = self.assembly.active
+        many_left = self._left_over(view) > _PART * window.jobs_done
+        crowded = self._began_crowded or (many_left and not lost and not cut)
+        cost = self._cost_so_far(window, crowded) if lost else self._judge(window, crowded, many_left)
+        reward = None
+        if isfinite(cost) and cost > 0.0:
+            belief = self._beliefs()[active] if active < self.arms else None
+            known = belief.mean if belief and belief.pulls else FIRST
+            reward = self._experience.rewards.of((self._work, crowded), cost, known)
+            if active < self.arms:
+                self._learning.update(self._work, active, reward, self._context)
+        else:
             why += "; the window is not judged, for too few of its own jobs are complete, or too many are left"
-        if reward is not None and self.assembly.active < self.arms:
-            self._learner().update(self.assembly.active, reward, self._context)
-        self._begin(view, "window", why, ended=ended, cost=cost, reward=reward)
+        ended = self.names[active]
+        self._begin(view, "window", why, ended=ended, cost=None if reward is None else cost, reward=reward)
 
-    def _judge(self, window: Window, *, lost: bool, left_over: int) -> float | None:
-        """The cost of the window; None if it says nothing: too short, or with many jobs left for the next to finish."""
-        if lost:
-            return self._cost_so_far(window)
-        cost = window.cost(self.params.objective, self._info.num_executors)
-        enough = window.jobs_done >= _PART * self.params.window_jobs
-        if not (isfinite(cost) and cost > 0.0 and enough and left_over <= _PART * window.jobs_done):
-            return None
-        self._first_cost.setdefault(self._work, cost)
-        return cost
-
-    def _reward_of(self, cost: float) -> float:
-        return min(1.0, max(0.0, 0.5 - 0.25 * log2(cost / self._first_cost[self._work])))
-
-    def _cost_of(self, reward: float) -> float:
-        factor: float = 2.0 ** (4.0 * (0.5 - reward))
-        return self._first_cost.get(self._work, float("nan")) * factor
+    def _judge(self, window: Window, crowded: bool, many_left: bool) -> float:
+        """The cost of the window; nan if it says nothing: too short, or with many of its jobs left for the next."""
+        if window.jobs_done < _PART * self.params.window_jobs or (many_left and not crowded):
+            return nan
+        return window.cost(self.params.objective, self._info.num_executors, crowded=crowded)
 
     def _begin(
         self,
@@ -278,8 +313,8 @@ class Adaptive:
     ) -> None:
         features = self._perception.features()
         if self._tentative and self._perception.recent >= _ENOUGH:
-            self._classes.centres[self._work] = features  # it was founded on the very first arrivals
-        self._tentative = self._perception.recent < _ENOUGH and kind == "start"
+            self._confirm(features)
+        self._tentative = self._perception.recent < _ENOUGH and kind == "start" and self._classes.known(features) < 0
         self._work = self._classes.of(features)
         self._classes.move(self._work, features)
         self._context = np.append(features, 1.0)
@@ -290,6 +325,14 @@ class Adaptive:
         self.assembly.swap(chosen)
         self._perception.start_window(view)
         self._tell(view, kind, why, ended=ended, cost=cost, reward=reward)
+
+    def _confirm(self, features: Floats) -> None:
+        """The class of work that was founded on the very first arrivals: here it is, or it was one known before."""
+        if self._classes.known(features, apart_from=self._work) < 0:
+            self._classes.centres[self._work] = features
+        else:
+            self._learning.forget(self._work)
+            self._experience.drop_last()
 
     def _choose(self) -> tuple[int, int]:
         """The composition of the next window, and the one believed best; they differ if the window explores."""
@@ -302,22 +345,11 @@ class Adaptive:
         best = max(usable, key=lambda arm: (beliefs[arm].pulls > 0, beliefs[arm].mean, -arm))
         if not self._quota.allows():
             return best, best
-        wanted = self._learner().select(self._context)
+        wanted = self._learning.of(self._work).select(self._context)
         return (wanted if wanted in usable else best), best
 
-    def _learner(self) -> Learner:
-        """That of the present class of work, or the one for all if it is contextual."""
-        if self._work not in self._learners:
-            first = next(iter(self._learners.values()), None)
-            if first is not None and first.contextual:
-                self._learners[self._work] = first
-            else:
-                self._learners[self._work] = self._make_learner()
-                self._learners[self._work].reset(self.arms, self._rng)
-        return self._learners[self._work]
-
     def _beliefs(self) -> list[Belief]:
-        return self._learner().beliefs(self._context)
+        return self._learning.of(self._work).beliefs(self._context)
 
     def _tell(
         self,

@@ -46,24 +46,34 @@ class Classes:
         self.radius = radius
         self.most = most
         self.centres: list[Floats] = []
-        self._seen: list[int] = []
+        self.seen: list[int] = []
 
-    def known(self, features: Floats) -> int:
+    def known(self, features: Floats, apart_from: int = -1) -> int:
         """The class of this work; -1 if there is none like it, and room for one more."""
         distances = [float(np.linalg.norm(features - centre)) for centre in self.centres]
+        if apart_from >= 0:
+            distances[apart_from] = np.inf
         near = int(np.argmin(distances)) if distances else -1
-        return near if near >= 0 and (distances[near] <= self.radius or len(self.centres) == self.most) else -1
+        if near == apart_from:
+            return -1
+        return near if distances[near] <= self.radius or len(self.centres) == self.most else -1
 
     def of(self, features: Floats) -> int:
         """The class of this work, founded now if there is none like it."""
         known = self.known(features)
         if known >= 0:
             return known
-        self.centres.append(features.copy())
-        self._seen.append(0)
+        return self.add(features)
+
+    def add(self, centre: Floats, seen: int = 0) -> int:
+        self.centres.append(centre.copy())
+        self.seen.append(seen)
         return len(self.centres) - 1
+
+    def drop_last(self) -> None:
+        del self.centres[-1], self.seen[-1]
 
     def move(self, kind: int, features: Floats) -> None:
         """The centre follows what was seen of it."""
-        self._seen[kind] += 1
-        self.centres[kind] = self.centres[kind] + (features - self.centres[kind]) / (self._seen[kind] + 1)
+        self.seen[kind] += 1
+        self.centres[kind] = self.centres[kind] + (features - self.centres[kind]) / (self.seen[kind] + 1)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,17 +20,9 @@ from dovetail.adaptation.parts.order import OrderPart
 from dovetail.adaptation.parts.place import PlacePart, SmallestFit
 from dovetail.adaptation.parts.size import SizePart
 from dovetail.core.dag import DagDecision, DagInfo, DagKernel, DagView
-from dovetail.schedulers.heuristic.list_rule import ListRule
-from dovetail.schedulers.heuristic.list_scheduling import ListScheduler
-
-
-@runtime_checkable
-class HasState(Protocol):
-    """A part, or a scheduler, that remembers: what it exports another of its kind can go on with."""
-
-    def export_state(self) -> Mapping[str, object]: ...
-
-    def import_state(self, state: Mapping[str, object]) -> None: ...
+from dovetail.core.handover import HasState, State
+from dovetail.schedulers.heuristic.dag.list_rule import ListRule
+from dovetail.schedulers.heuristic.dag.list_scheduling import ListScheduler
 
 
 class Composed(ListScheduler):
@@ -96,14 +87,18 @@ class Composed(ListScheduler):
         keys = self.order.keys(view)
         return super()._job_keys(view) if keys is None else keys
 
-    def export_state(self) -> Mapping[str, object]:
+    def export_state(self) -> State:
         """What the parts remember, by verb and name, so that only the same part takes it over."""
-        parts = {f"order/{self.params.order}": self.order, f"dispatch/{self.params.dispatch}": self.dispatch}
-        return {name: part.export_state() for name, part in parts.items() if isinstance(part, HasState)}
+        return {name: part.export_state() for name, part in self._with_state().items()}
 
-    def import_state(self, state: Mapping[str, object]) -> None:
-        parts = {f"order/{self.params.order}": self.order, f"dispatch/{self.params.dispatch}": self.dispatch}
-        for name, part in parts.items():
+    def import_state(self, state: State) -> Sequence[str]:
+        taken = []
+        for name, part in self._with_state().items():
             given = state.get(name)
-            if isinstance(part, HasState) and isinstance(given, Mapping):
-                part.import_state(given)
+            if isinstance(given, Mapping) and part.import_state(given):
+                taken.append(name)
+        return taken
+
+    def _with_state(self) -> dict[str, HasState]:
+        parts = {f"order/{self.params.order}": self.order, f"dispatch/{self.params.dispatch}": self.dispatch}
+        return {name: part for name, part in parts.items() if isinstance(part, HasState)}

@@ -1,8 +1,9 @@
 """Changing the composition while work is running: pause, drain, transfer state, rewire, resume.
 
 Tasks live in the world, never in a scheduler, so a swap can neither lose nor repeat one; what could be lost is what a
-scheduler remembers: what a part remembers goes to the next composition that has the same part.  All compositions are
-made before the run, so a swap is a matter of microseconds.
+scheduler remembers: what a part remembers goes to the next composition that has the same part (`core.handover`, which
+also serves when a whole scheduler is replaced).  All compositions are made before the run, so a swap is a matter of
+microseconds.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.adaptation.composed import Composed, HasState
+from dovetail.adaptation.composed import Composed
 from dovetail.adaptation.composition import Composition
 from dovetail.core.dag import DagDecision, DagInfo, DagView
+from dovetail.core.handover import HasState, State
 from dovetail.core.protocols import Scheduler
 from dovetail.schedulers import SCHEDULERS
 
@@ -56,6 +58,23 @@ class Assembly:
     def decide(self, view: DagView) -> Sequence[DagDecision]:
         with self._wired:
             return self._schedulers[self.active].decide(view)
+
+    def export_state(self) -> State:
+        """What any part remembers that was in use."""
+        with self._wired:
+            active = self._schedulers[self.active]
+            return {**self._shelf, **(active.export_state() if isinstance(active, HasState) else {})}
+
+    def import_state(self, state: State) -> Sequence[str]:
+        with self._wired:
+            taken = dict.fromkeys(
+                name
+                for scheduler in self._schedulers
+                if isinstance(scheduler, HasState)
+                for name in scheduler.import_state(state)
+            )
+            self._shelf.update({name: state[name] for name in taken})
+            return tuple(taken)
 
     def swap(self, to: int) -> None:
         """From now on composition `to` decides.  Waits for a call in progress, never for a task."""

@@ -10,8 +10,17 @@ A *window* is a stretch of time under one composition.  Its cost is what the use
     utilisation  the inverse of the share of executors that ran tasks while there were jobs
     overhead     seconds from slot free to task started, where a world measures it (`core.observation`)
 
-so that a hard window is not blamed on the composition.  A job's end is not seen in a view, but by the next one it is
+so that a hard window is not blamed on the composition.
+
+Where jobs pile up, those that arrived in a window say little: most of what it does is for others.  The completion cost
+of a *crowded* window is about all jobs: job-seconds that went by, per job-second by which those still to come became
+fewer.  Those to come are at the least (`to_come_s`): the jobs present in order of the work left, on all executors one
+after the other, none faster than its longest chain.  Whoever works off short jobs first at full speed pays 1 for 1.
+
+A job's end is not seen in a view, but by the next one it is
 gone.  Nothing was left to hand out of it when it was last seen, so it lasted at most its longest chain from then on.
+A job that failed or was cancelled is gone too; of those a live world tells (`core.observation`), and what they did not
+complete counts for nothing.
 """
 
 from __future__ import annotations
@@ -57,9 +66,13 @@ class Window:
     work_s: float  # task-seconds done, by estimated durations
     utilisation: float  # share of the executors that ran tasks
     overhead_s: float  # nan: not measured
+    present_job_s: float  # job-seconds of all jobs
+    relief_s: float  # by how much the job-seconds to come became fewer, apart from what arrived
 
-    def cost(self, objective: Objective, executors: int) -> float:
+    def cost(self, objective: Objective, executors: int, *, crowded: bool = False) -> float:
         """Per unit of work done; nan where nothing was done or measured."""
+        if objective == "completion" and crowded:
+            return self.present_job_s / self.relief_s if self.relief_s > 0.0 else nan
         if objective == "completion":
             return self.job_seconds / self.progress_s if self.progress_s > 0.0 else nan
         if objective == "makespan":
@@ -83,7 +96,8 @@ class Perception:
         self._jobs: dict[int, SeenJob] = {}  # in the system, by job id
         self._ids = b""  # of the jobs of the last view
         self._time_s = 0.0
-        self._last = (np.zeros(0, np.int64), np.zeros(0), np.zeros(1, np.int64))
+        self._last = (np.zeros(0), np.zeros(0))  # by job: work left, longest chain that is left
+        self._abandoned: set[int] = set()  # jobs that will not be complete when they are gone
         self._running = 0
         self._recent: deque[Floats] = deque(maxlen=_RECENT)
         self._overhead: list[float] = []
@@ -94,12 +108,13 @@ class Perception:
         self._start_s = time_s
         self._jobs_done = self._own_done = 0
         self._job_seconds = self._progress_s = self._alone_s = self._work_s = 0.0
-        self._running_s = self._present_s = 0.0
+        self._running_s = self._present_s = self._present_job_s = self._to_come_s = 0.0
         self._overhead = []
 
     def start_window(self, view: DagView) -> None:
         """The jobs that are new in this view belong to the window; those before them do not."""
         self._clear(view.time_s)
+        self._to_come_s = to_come_s(view, len(view.job_id), self._executors)
         old = len(view.job_id) - len(self.arrived)
         for j, (job, left_s) in enumerate(zip(view.job_id.tolist(), view.job_work_left_s.tolist(), strict=True)):
             self._jobs[job].left_s = left_s
@@ -110,31 +125,38 @@ class Perception:
         passed_s = view.time_s - self._time_s
         self._running_s += self._running * passed_s
         self._present_s += passed_s if self._jobs else 0.0
+        self._present_job_s += passed_s * len(self._jobs)
         self.arrived = []
         ids = view.job_id.tobytes()
         if ids != self._ids:
             self._ids = ids
             self._come_and_go(view)
         # copied, for a view is valid for one decision only
-        self._last = (view.stage_left.copy(), view.stage_critical_path_s.copy(), view.job_stage_ptr.copy())
+        self._last = (view.job_work_left_s.copy(), _chains_s(view))
         self._running = int(view.stage_running.sum())
         self._time_s = view.time_s
 
     def observe(self, observation: Observation) -> None:
         if observation.scheduling_overhead_s is not None:
             self._overhead.append(observation.scheduling_overhead_s)
+        self._abandoned.update(job for job in observation.abandoned if job in self._jobs)
 
     def _come_and_go(self, view: DagView) -> None:
         present = view.job_id.tolist()
         here = set(present)
         gone = [(j, job) for j, job in enumerate(self._jobs) if job not in here]  # in the order of the last view
-        if gone:
-            left, path_s, ptr = self._last
-            last_s = np.maximum.reduceat(np.where(left > 0, path_s, 0.0), ptr[:-1])
+        left_s, last_s = self._last
+        self._forget_abandoned(here)
         for j, job in gone:
             seen = self._jobs.pop(job)
+            if job in self._abandoned:
+                self._abandoned.discard(job)
+                self._work_s += max(0.0, seen.left_s - left_s.item(j))
+                self._present_job_s -= view.time_s - max(self._start_s, seen.arrival_s)
+                continue
             end_s = min(view.time_s, self._time_s + last_s.item(j))
             self._jobs_done += 1
+            self._present_job_s -= view.time_s - end_s
             if seen.own:
                 self._own_done += 1
                 self._job_seconds += max(0.0, end_s - seen.arrival_s)
@@ -147,6 +169,17 @@ class Perception:
                 self._jobs[job] = seen
                 self.arrived.append(seen.features)
                 self._recent.append(seen.features)
+        if self.arrived:
+            before = len(present) - len(self.arrived)
+            self._to_come_s += to_come_s(view, len(present), self._executors) - to_come_s(view, before, self._executors)
+
+    def _forget_abandoned(self, here: set[int]) -> None:
+        """That those are gone which failed or were cancelled relieves nobody of work that was done."""
+        left_s, last_s = self._last
+        kept = np.array([job in here or job not in self._abandoned for job in self._jobs], np.bool_)
+        if not kept.all():
+            before_s = _to_come_s(left_s, last_s, self._executors)
+            self._to_come_s -= before_s - _to_come_s(left_s[kept], last_s[kept], self._executors)
 
     def _first_sight(self, view: DagView, j: int) -> SeenJob:
         stages = slice(int(view.job_stage_ptr[j]), int(view.job_stage_ptr[j + 1]))
@@ -209,4 +242,26 @@ class Perception:
             work_s=work_s,
             utilisation=self._running_s / (self._executors * self._present_s) if self._present_s > 0.0 else 0.0,
             overhead_s=float(np.mean(self._overhead)) if self._overhead else nan,
+            present_job_s=self._present_job_s,
+            relief_s=self._to_come_s - to_come_s(view, len(view.job_id), self._executors),
         )
+
+
+def to_come_s(view: DagView, jobs: int, executors: int) -> float:
+    """Job-seconds that the first so many jobs will at least spend in the system from now on."""
+    if jobs == 0:
+        return 0.0
+    return _to_come_s(view.job_work_left_s[:jobs], _chains_s(view)[:jobs], executors)
+
+
+def _to_come_s(left_s: Floats, chains_s: Floats, executors: int) -> float:
+    order = np.argsort(left_s, kind="stable")
+    return float(np.maximum(np.cumsum(left_s[order]) / executors, chains_s[order]).sum())
+
+
+def _chains_s(view: DagView) -> Floats:
+    """By job: the longest chain of stages that are not finished."""
+    chains: Floats = np.maximum.reduceat(
+        np.where(view.stage_left > 0, view.stage_critical_path_s, 0.0), view.job_stage_ptr[:-1]
+    )
+    return chains

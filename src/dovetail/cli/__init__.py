@@ -1,12 +1,14 @@
 """The `dovetail` command: one module per verb, of which only the chosen one is imported.
 
 A verb's module offers `configure(parser)`, which adds its arguments, and `run(args)`, which returns
-the exit code (`exit_codes`). Standard output carries only results; all else goes to standard error.
+the exit code (`exit_codes`). A verb whose arguments depend on the kind of work also offers `family_of(arguments)`,
+and its `configure` gets the answer (`options`). Standard output carries only results; all else goes to standard error.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -51,6 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stdout is None:  # closed before we were started
         print("dovetail: error: standard output is closed; results have nowhere to go", file=sys.stderr)
         return EXIT_ERROR
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files, and what tasks return, may hold anything
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()  # here, so that a closed pipe is noticed while it can still be handled
@@ -87,7 +91,10 @@ def _dispatch(arguments: Sequence[str]) -> int:
             description=f"{help_line[0].upper()}{help_line[1:]}.",
             allow_abbrev=False,  # an abbreviation that works today would break with the next option
         )
-        module.configure(parser)
+        if hasattr(module, "family_of"):
+            module.configure(parser, module.family_of(arguments[1:]))
+        else:
+            module.configure(parser)
         run: Callable[[argparse.Namespace], int] = module.run
         return run(parser.parse_args(arguments[1:]))
     except ModuleNotFoundError as error:

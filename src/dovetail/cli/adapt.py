@@ -9,16 +9,21 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.adapt_live import watch
-from dovetail.cli.dag_options import add_setting, read_arguments
+from dovetail.cli.arguments import read_arguments
 from dovetail.cli.engine_options import add_address
 from dovetail.cli.exit_codes import EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note
+from dovetail.cli.options import require_family
+from dovetail.cli.options_dag import DagArguments, add_setting
+from dovetail.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from dovetail.adaptation.adaptive import Adaptive, AdaptiveParams
+    from dovetail.records.beliefs import BeliefsFile
     from dovetail.sim.dag import DagResult
 
 WORKLOAD = "changing"
@@ -44,6 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     choice.add_argument("--objective", metavar="NAME", help="completion, makespan, utilisation, overhead (completion)")
     choice.add_argument("--explore-share", type=float, metavar="SHARE", help="most of the windows that explore (0.4)")
+    choice.add_argument("--beliefs", type=Path, metavar="FILE", help="of earlier runs: read if there, then written")
     choice.add_argument("--fallback", metavar="PARTS", help="what decides when a composition fails")
     add_address(parser)
     parser.add_argument("--seed", type=int, metavar="K", help="of the job sequence and everything drawn (0)")
@@ -55,22 +61,25 @@ def run(args: argparse.Namespace) -> int:
         return watch(args)
     from dovetail.adaptation.adaptive import Adaptive
     from dovetail.cli.adapt_display import AdaptDisplay
+    from dovetail.core.handover import BELIEFS
     from dovetail.core.seeds import SeedTree
-    from dovetail.evaluation.matrix_cell import OpenSetting
+    from dovetail.records.beliefs import BeliefsFile
     from dovetail.sim.dag import DagWorld, run
 
+    require_family(args.family, "dag")
     defaults: dict[str, Any] = {"seeds": 1}
     if args.workload is None and args.config is None:
         own = {"workload": WORKLOAD, "jobs": 1000, "arrivals": "trace", "moving_delay": 0.5}
         defaults.update({key: value for key, value in own.items() if getattr(args, key) is None})
         if args.executors is None and args.classes is None:
             defaults["classes"] = CLASSES
-    asked = read_arguments(args, **defaults)
-    opened = OpenSetting.of(asked.setting())
+    asked = read_arguments(DagArguments, args, **defaults)
+    opened = asked.setting().open()
     seeds = SeedTree(asked.seed)
     world = DagWorld(opened.sequence(asked.seed), opened.setting.options, seeds)
     params = _params(args)
-    scheduler = Adaptive(params)
+    file = BeliefsFile(args.beliefs) if args.beliefs else None
+    scheduler = Adaptive(params, beliefs=_beliefs(file, params) if file else None)
     display = AdaptDisplay(scheduler.names, live=sys.stdout.isatty())
     if not args.json:
         scheduler.on_event = display.show
@@ -80,6 +89,8 @@ def run(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         note(f"interrupted at {world.time_s:.0f} s of the simulation")
         return EXIT_INTERRUPTED
+    if file:
+        file.save(scheduler.export_state()[BELIEFS])
     if args.json:
         document = {"workload": opened.facts(), "seed": asked.seed, **_outcome(scheduler, result)}
         print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
@@ -95,6 +106,18 @@ def _params(args: argparse.Namespace) -> AdaptiveParams:
     names = ("learner", "compositions", "objective", "explore_share", "fallback")
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     return build(AdaptiveParams, given, "options")
+
+
+def _beliefs(file: BeliefsFile, params: AdaptiveParams) -> Any | None:
+    from dovetail.adaptation.experience import checked
+
+    found = file.load()
+    if found is not None:
+        try:
+            checked(found, params.objective)
+        except ConfigError as error:
+            raise ConfigError(f"{file.path}: {error}") from error
+    return found
 
 
 def _outcome(scheduler: Adaptive, result: DagResult) -> dict[str, Any]:

@@ -6,41 +6,35 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from dovetail.cli.dag_options import (
-    DagArguments,
-    add_family,
-    add_matrix,
-    add_output,
-    add_setting,
-    read_arguments,
-)
+from dovetail.cli.arguments import Arguments, add_matrix, add_output, read_arguments
 from dovetail.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note, open_run_set, run_visibly, tell_failures
+from dovetail.cli.options import add_family, arguments_of, examples, first_family, yardstick_of
 from dovetail.core.errors import UnknownName
 
 if TYPE_CHECKING:
-    from dovetail.evaluation.matrix_cell import OpenSetting
     from dovetail.evaluation.matrix_results import MatrixResults
+    from dovetail.evaluation.setting import OpenSetting
 
 FIRST_TRAINING_SEED = 1000
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    add_family(parser)
-    add_setting(parser)
+family_of = first_family
+
+
+def configure(parser: argparse.ArgumentParser, family: str | None) -> None:
+    kind = add_family(parser, family)
     parser.add_argument(
-        "--schedulers",
-        metavar="NAME,...",
-        help="such as dag/fair,dag/weighted-fair:alpha=-1; heuristics: all of those (all)",
+        "--schedulers", metavar="NAME,...", help=f"such as {examples(kind)}; heuristics: all of those (all)"
     )
-    parser.add_argument("--by", metavar="METRIC", help="what is compared, such as makespan_s (avg_jct_s)")
+    parser.add_argument("--by", metavar="METRIC", help=f"what is compared ({yardstick_of(kind)})")
     add_matrix(parser)
     add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    asked = read_arguments(args)
-    yardstick = check_yardstick(args.by)
+    asked = read_arguments(arguments_of(args.family), args)
+    yardstick = check_metric(args.by, asked.FAMILY, "metric to compare by")
     opened, results, finished = compare(asked, args)
     show(opened, results, yardstick, as_json=args.json, finished=finished)
     if args.out is not None:
@@ -56,38 +50,37 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_INTERRUPTED
 
 
-def check_yardstick(name: str | None) -> str:
-    from dovetail.evaluation.comparison import YARDSTICK
-    from dovetail.evaluation.metrics_dag import METRICS
+def check_metric(name: str | None, family: str, what: str = "metric") -> str:
+    """A metric of the family; without a name, the one that schedulers are ranked by."""
+    from dovetail.evaluation.family import family_named
 
-    lower_is_better = [metric for metric, facts in METRICS.items() if facts.unit == "s"]
-    if name is not None and name not in lower_is_better:
-        raise UnknownName("metric to compare by", name, lower_is_better)
-    return YARDSTICK if name is None else name
+    found = family_named(family)
+    if name is not None and name not in found.metrics:
+        raise UnknownName(what, name, found.metrics)
+    return found.yardstick if name is None else name
 
 
 def compare(
-    asked: DagArguments, args: argparse.Namespace, command: str | None = None
+    asked: Arguments, args: argparse.Namespace, command: str | None = None
 ) -> tuple[OpenSetting, MatrixResults, bool]:
     """Check everything, then run; nothing is written before all of it is known to be right."""
     from dovetail.evaluation.contenders import choose
     from dovetail.evaluation.matrix import Matrix, check_workers
     from dovetail.evaluation.matrix_results import MatrixResults
-    from dovetail.schedulers import SCHEDULERS
 
     check_workers(args.workers)
-    chosen = choose(asked.schedulers, jobs=asked.jobs)
+    opened = asked.setting().open()
+    chosen = choose(asked.schedulers, jobs=opened.jobs, family=asked.FAMILY)
     matrix = Matrix(chosen.contenders, asked.seed_range, keep=args.out is not None)
-    notes = list(chosen.notes)
-    for contender in chosen.contenders if len(asked.classes) > 1 else ():
-        instead = getattr(SCHEDULERS.resolve(contender.name), "ALIKE_ONLY", None)
-        if instead is not None:
-            notes.append(f"where executors differ, {contender.name} {instead}")
+    notes = [*asked.notes(chosen.contenders), *opened.notes(), *chosen.notes]
     if asked.seed_range[-1] >= FIRST_TRAINING_SEED:
         notes.append(f"seeds from {FIRST_TRAINING_SEED} on are for tuning and training; judge on those below")
-    opened, writer = open_run_set(asked, args, command or asked.command("compare dag"), notes=notes)
+    command = command or asked.command(f"compare {asked.FAMILY}")
+    writer = open_run_set(opened, asked, args, command, notes=notes)
     results = MatrixResults(matrix, writer)
     finished = run_visibly(opened, matrix, results, args.workers)
+    for text in sorted(results.notes):
+        note(text)
     tell_failures(results.failures)
     return opened, results, finished
 
@@ -111,5 +104,5 @@ def show(opened: OpenSetting, results: MatrixResults, yardstick: str, *, as_json
 def plain_options(opened: OpenSetting) -> dict[str, Any]:
     from dovetail.records.manifest import plain
 
-    options: dict[str, Any] = plain(opened.setting.options)
+    options: dict[str, Any] = plain(opened.options)
     return options

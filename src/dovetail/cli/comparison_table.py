@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dovetail.evaluation.comparison import ComparedRow, Comparison
-from dovetail.evaluation.metrics_dag import METRICS
+from dovetail.evaluation.family import family_named
 from dovetail.evaluation.report.table import shown_metrics
 from dovetail.evaluation.report.text import bounds, duration, number, signed_pct
 
@@ -31,11 +31,11 @@ def print_comparison(comparison: Comparison) -> None:
 
 def cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     """Titles and rows as text."""
-    names = shown_metrics(comparison)
+    names, metrics = shown_metrics(comparison), family_named(comparison.family).metrics
     timed = any(math.isfinite(row.decision_s) for row in comparison.rows)
     head = ["scheduler"]
     for name in names:
-        metric = METRICS[name]
+        metric = metrics[name]
         head.append(f"{metric.title}, {metric.unit}" if metric.unit == "s" else metric.title)
         if name == comparison.yardstick:
             head += ["95 % interval", f"vs {BEST}"]
@@ -43,12 +43,12 @@ def cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
 
 
 def _row(comparison: Comparison, row: ComparedRow, names: Sequence[str], timed: bool) -> list[str]:
-    texts = [row.label]
+    texts, metrics = [row.label], family_named(comparison.family).metrics
     for name in names:
-        texts.append(number(row.metrics[name].mean, name))
+        texts.append(number(row.metrics[name].mean, metrics[name]))
         if name == comparison.yardstick:
             is_best = row.label == comparison.best_heuristic
-            texts += [bounds(row.metrics[name], name), BEST if is_best else signed_pct(row.difference_pct)]
+            texts += [bounds(row.metrics[name], metrics[name]), BEST if is_best else signed_pct(row.difference_pct)]
     return texts + [duration(row.decision_s)] * timed
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dovetail.cli.compare import compare
-from dovetail.cli.dag_options import DagArguments
 from dovetail.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note
+from dovetail.cli.options_dag import DagArguments
 
 if TYPE_CHECKING:
-    from dovetail.records.directory import DagRecords
+    from dovetail.records.directory import Records
 
 JOBS, SEEDS, QUICK_SEEDS = 20, 20, 4
 LIVE_JOBS, LIVE_EXECUTORS, LIVE_TIME_SCALE, LIVE_WINDOW = 6, 8, 0.08, 2
@@ -68,15 +68,14 @@ def _run_for_real(directory: Path) -> bool:
     from dovetail.cli.run import as_text, command, keep, replayed
     from dovetail.core.seeds import SeedTree
     from dovetail.evaluation.contenders import Contender
-    from dovetail.evaluation.matrix_cell import OpenSetting
     from dovetail.evaluation.report import write_page
     from dovetail.execution.replay import Replay
     from dovetail.records import read_records
     from dovetail.sim.dag.world import duration_key
 
     asked = DagArguments(jobs=LIVE_JOBS, executors=LIVE_EXECUTORS, seeds=1)
-    opened = OpenSetting.of(asked.setting())
-    options = opened.setting.options
+    opened = asked.setting().open()
+    options = opened.options
     key = duration_key(options, SeedTree(asked.seed))
     replay = Replay(opened.sequence(asked.seed), key, options, time_scale=LIVE_TIME_SCALE)
     contender = Contender.of(f"dag/adaptive:window_jobs={LIVE_WINDOW}")
@@ -84,7 +83,12 @@ def _run_for_real(directory: Path) -> bool:
     found, record = replayed(replay, contender, asked.seed)
     facts = {"workload": opened.facts(), "options": options, "seeds": asked.seed_range}
     made_by = command(asked, contender.spec, LIVE_TIME_SCALE)
-    keep(open_records(directory, force=True, command=made_by, **facts), contender, asked.seed, record)
+    keep(
+        open_records(directory, force=True, family=asked.FAMILY, command=made_by, **facts),
+        contender,
+        asked.seed,
+        record,
+    )
     page = directory / "report.html"
     write_page(read_records(directory), page)
     print(f"{as_text(found)}\n\n{page.resolve()}\n")
@@ -95,7 +99,9 @@ def shown() -> list[str]:
     """The project's own; those that search take longer than a newcomer wants to wait."""
     from dovetail.evaluation.contenders import choose
 
-    return [one.name for one in choose("all", jobs=JOBS).contenders if one.kind in ("heuristic", "learned")]
+    return [
+        one.name for one in choose("all", jobs=JOBS, family="dag").contenders if one.kind in ("heuristic", "learned")
+    ]
 
 
 def _is_ours(directory: Path) -> bool:
@@ -109,12 +115,15 @@ def _is_ours(directory: Path) -> bool:
         return False
 
 
-def _next_steps(records: DagRecords, directory: Path) -> str:
+def _next_steps(records: Records, directory: Path) -> str:
     """Three commands, each with the reason to try it; they work as they stand."""
     from dovetail.evaluation.comparison import compare as table_of
+    from dovetail.records.dag import DagRun
 
     best = table_of(records).rows[0].entry.scheduler
-    jobs = records.run(records.find(scheduler=best).run).jobs
+    run = records.run(records.find(scheduler=best).run)
+    assert isinstance(run, DagRun)
+    jobs = run.jobs
     slowest = int(((jobs.finish_s - jobs.arrival_s) / jobs.ideal_s).argmax())
     program = _program()
     steps = (

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dovetail.cli.arguments import Arguments
 from dovetail.cli.compare import FIRST_TRAINING_SEED, compare, show
-from dovetail.cli.dag_options import DagArguments
 from dovetail.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note
+from dovetail.cli.options import arguments_of
 from dovetail.core.config import build
 from dovetail.core.errors import CheckpointError, ConfigError
 from dovetail.core.spec import split_specs
 
 if TYPE_CHECKING:
     from dovetail.evaluation.matrix_results import MatrixResults
-    from dovetail.schedulers.learned.decima.checkpoint import Checkpoint
+    from dovetail.evaluation.networks import TrainedNetwork
 
 SEEDS = 100
-YARDSTICKS = {
-    "average-jct": "avg_jct_s",
-    "makespan": "makespan_s",
-    "weighted-jct": "weighted_jct_s",
-    "deadline": "late_s",
-}
-"""By which metric a network is judged, by the objective it was trained for."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,17 +37,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from dovetail.schedulers.learned.decima.checkpoint import load_checkpoint, save_checkpoint
-    from dovetail.schedulers.learned.decima.scheduler import find_checkpoint
+    from dovetail.evaluation.family import family_named
+    from dovetail.evaluation.networks import TrainedNetwork
 
-    path = find_checkpoint(args.checkpoint)
-    checkpoint = load_checkpoint(path)
-    asked = _arguments(args, checkpoint, path)
+    network = TrainedNetwork.find(args.checkpoint)
+    asked = _arguments(args, network)
     opened, results, finished = compare(asked, args, f"dovetail evaluate {args.checkpoint}")
-    objective = checkpoint.card.get("objective", "average-jct")
-    if objective not in YARDSTICKS:
-        note(f"no metric stands for the objective {objective!r}, so it is judged by the average completion time")
-    yardstick = YARDSTICKS.get(objective, "avg_jct_s")
+    objective = network.card.get("objective")
+    usual = family_named(network.kind.family).yardstick
+    if objective not in network.kind.yardsticks:
+        note(f"no metric stands for the objective {objective!r}, so it is judged by {usual}")
+    yardstick = network.kind.yardsticks.get(str(objective), usual)
     show(opened, results, yardstick, as_json=args.json, finished=finished)
     if not finished:
         note("interrupted; the card stays as it was")
@@ -62,17 +55,16 @@ def run(args: argparse.Namespace) -> int:
     if results.failures:
         return EXIT_FAILED
     if args.write:
-        held_out = _held_out(args.checkpoint, asked, results, yardstick)
-        save_checkpoint(path, replace(checkpoint, card={**checkpoint.card, "held_out": held_out}))
-        note(f"written to the card of {path}")
+        network.write(_held_out(network, asked, results, yardstick))
+        note(f"written to the card of {network.path}")
     return 0
 
 
-def _arguments(args: argparse.Namespace, checkpoint: Checkpoint, path: Path) -> DagArguments:
+def _arguments(args: argparse.Namespace, network: TrainedNetwork) -> Arguments:
     """The setting on the card, with what the command line changes."""
-    from dovetail.workloads.source import BUNDLED
+    from dovetail.workloads.family import is_bundled
 
-    on_card = checkpoint.card.get("arguments")
+    path, on_card = network.path, network.card.get("arguments")
     if on_card is None:
         raise CheckpointError(f"{path}: its card does not say what it was trained for; use `dovetail compare`")
     changes = {name: getattr(args, name) for name in ("workload", "jobs") if getattr(args, name) is not None}
@@ -87,18 +79,18 @@ def _arguments(args: argparse.Namespace, checkpoint: Checkpoint, path: Path) -> 
             f"--write keeps what was held out: seeds below {FIRST_TRAINING_SEED}, but {args.seed} to "
             f"{args.seed + args.seeds - 1} were asked for"
         )
-    others = ["heuristics"] if args.schedulers is None else split_specs(args.schedulers)
-    ours = f"dag/decima:checkpoint={args.checkpoint}"
-    values = {**on_card, **changes, "seeds": args.seeds, "seed": args.seed}
-    found = build(DagArguments, {**values, "schedulers": [*others, ours]}, f"{path}: arguments")
-    if args.workload is None and not Path(found.workload).exists() and found.workload.partition(":")[0] not in BUNDLED:
+    others = split_specs(network.kind.others if args.schedulers is None else args.schedulers)
+    values = {**on_card, **changes, "seeds": args.seeds, "seed": args.seed, "schedulers": [*others, network.spec]}
+    found: Any = build(arguments_of(network.kind.family), values, f"{path}: arguments")
+    if args.workload is None and not Path(found.workload).exists() and not is_bundled(found.workload):
         raise ConfigError(
             f"{path}: it was trained on {found.workload}, which is not here; say with --workload where it is"
         )
-    return found
+    asked: Arguments = found
+    return asked
 
 
-def _held_out(network: str, asked: DagArguments, results: MatrixResults, yardstick: str) -> dict[str, Any]:
+def _held_out(network: TrainedNetwork, asked: Arguments, results: MatrixResults, yardstick: str) -> dict[str, Any]:
     """The table in short."""
     document = results.comparison(yardstick).as_json({})
     rows = {_label(row, network): row for row in document["rows"]}
@@ -110,14 +102,15 @@ def _held_out(network: str, asked: DagArguments, results: MatrixResults, yardsti
     }
 
 
-def _label(row: dict[str, Any], network: str) -> str:
+def _label(row: dict[str, Any], network: TrainedNetwork) -> str:
     """A scheduler by its spec; the network itself without its path, others with theirs."""
-    from dovetail.schedulers.learned.decima.scheduler import Decima
+    from dovetail.schedulers import SCHEDULERS
 
     name, params = str(row["scheduler"]), row.get("params") or {}
-    if name == "dag/decima":
-        params = {"checkpoint": Decima.Params().checkpoint, **params}
-        if params == {"checkpoint": network}:
+    if name == network.kind.scheduler:
+        usual: Any = SCHEDULERS.params_type(name)
+        params = {"checkpoint": usual().checkpoint, **params}
+        if params == {"checkpoint": network.name}:
             return name
     if not params:
         return name

@@ -18,13 +18,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import json
 
-    from dovetail.evaluation.explain import explain_json, explain_text
-    from dovetail.evaluation.job_story import JobStory
+    from dovetail.evaluation.family import family_named
     from dovetail.records import read_records
     from dovetail.records.directory import find_job
 
     records = read_records(args.directory)
     recorded = records.run(records.find(run=args.run, scheduler=args.scheduler).run)
-    story = JobStory(recorded, find_job(recorded, args.job))
-    print(json.dumps(explain_json(story), indent=2) if args.json else explain_text(story))
+    family, job = family_named(records.family), find_job(recorded, args.job)
+    print(json.dumps(family.explain_json(recorded, job), indent=2) if args.json else family.explain_text(recorded, job))
     return 0

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from dovetail.cli.dag_options import DagArguments
+    from dovetail.cli.arguments import Arguments
     from dovetail.evaluation.matrix import Matrix
-    from dovetail.evaluation.matrix_cell import Failure, OpenSetting
+    from dovetail.evaluation.matrix_cell import Failure
     from dovetail.evaluation.matrix_results import MatrixResults
+    from dovetail.evaluation.setting import OpenSetting
     from dovetail.records.writer import RecordWriter
 
 COMPILING = "compiling (only the first time, a minute or two) ..."
@@ -62,20 +63,16 @@ def tell_failures(failures: list[Failure]) -> None:
 
 
 def open_run_set(
-    asked: DagArguments, args: argparse.Namespace, command: str, *, notes: Sequence[str] = ()
-) -> tuple[OpenSetting, RecordWriter | None]:
-    """The setting, checked, and where the records go if they are wanted; nothing is written before all is right."""
-    from dovetail.evaluation.matrix_cell import OpenSetting
-
-    setting = asked.setting()
-    opened = OpenSetting.of(setting)
+    opened: OpenSetting, asked: Arguments, args: argparse.Namespace, command: str, *, notes: Sequence[str] = ()
+) -> RecordWriter | None:
+    """Check the setting, and say where the records go if they are wanted; nothing is written before all is right."""
     opened.check(asked.seed)
-    for text in (*asked.notes(), *notes):
+    for text in notes:
         note(text)
     if args.out is None:
-        return opened, None
-    facts = {"workload": opened.facts(), "options": setting.options, "seeds": asked.seed_range, "command": command}
-    return opened, open_records(args.out, force=args.force, **facts)
+        return None
+    facts = {"workload": opened.facts(), "options": opened.options, "seeds": asked.seed_range, "command": command}
+    return open_records(args.out, force=args.force, family=asked.FAMILY, **facts)
 
 
 def open_records(directory: Path, *, force: bool, **facts: Any) -> RecordWriter:

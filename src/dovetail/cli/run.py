@@ -7,12 +7,15 @@ import contextlib
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dovetail.cli.dag_options import DagArguments, add_output, add_setting, read_arguments
+from dovetail.cli import run_elastic
+from dovetail.cli.arguments import add_output, read_arguments
 from dovetail.cli.exit_codes import EXIT_FAILED
 from dovetail.cli.matrix_progress import note, open_run_set
+from dovetail.cli.options_dag import DagArguments, add_setting
 from dovetail.core.errors import ConfigError, UnknownName
 
 if TYPE_CHECKING:
@@ -26,7 +29,15 @@ ENGINES = ("local", "ray")
 DEFAULT_EXECUTORS = 10  # fewer than a simulation's 50, for here each is a process
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def family_of(arguments: Sequence[str]) -> str:
+    """`dovetail run elastic` trains for real; everything else names a workload of DAGs."""
+    return "elastic" if arguments[:1] == ["elastic"] else "dag"
+
+
+def configure(parser: argparse.ArgumentParser, family: str) -> None:
+    if family == "elastic":
+        run_elastic.configure(parser)
+        return
     add_setting(parser, positional=True, executors=DEFAULT_EXECUTORS)
     parser.add_argument("--scheduler", required=True, metavar="NAME", help="such as dag/weighted-fair:alpha=-1")
     parser.add_argument("--engine", default="local", metavar="NAME", help="local or ray (local)")
@@ -41,6 +52,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.workload == "elastic":
+        return run_elastic.run(args)
     from dovetail.core.seeds import SeedTree
     from dovetail.evaluation.contenders import Contender
     from dovetail.execution.replay import Replay
@@ -51,12 +64,19 @@ def run(args: argparse.Namespace) -> int:
         if name not in known:
             raise UnknownName(what, name, known)
     check_address(args.engine, args.address)
-    asked = read_arguments(args, seeds=1)
+    if args.nodes < 1:
+        raise ConfigError(f"--nodes is {args.nodes}; expected 1 or more")
+    asked = read_arguments(DagArguments, args, seeds=1)
     if asked.executors is None and not asked.classes:
         asked = replace(asked, executors=DEFAULT_EXECUTORS)
-    contender = Contender.of(args.scheduler)
-    opened, writer = open_run_set(asked, args, command(asked, contender.spec, args.time_scale, args.kind))
-    options = opened.setting.options
+    contender = Contender.of(args.scheduler, "dag")
+    opened = asked.setting().open()
+    options = opened.options
+    executors = sum(kind.count for kind in options.executor_classes())
+    if args.engine == "local" and args.nodes > executors:
+        raise ConfigError(f"--nodes is {args.nodes}; expected no more than the {executors} executors")
+    words = command(asked, contender.spec, args.time_scale, args.kind)
+    writer = open_run_set(opened, asked, args, words, notes=asked.notes())
     replay = Replay(
         opened.sequence(asked.seed),
         duration_key(options, SeedTree(asked.seed)),

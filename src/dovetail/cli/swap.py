@@ -15,7 +15,5 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     with open_client(args) as client:
-        before = client.status().scheduler
-        client.swap(args.scheduler)
-        note(f"{args.scheduler} decides from now on, in place of {before}")
+        note(client.swap(args.scheduler))
     return 0

@@ -7,24 +7,29 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dovetail.cli.compare import FIRST_TRAINING_SEED
-from dovetail.cli.dag_options import add_matrix, add_setting, read_arguments
+from dovetail.cli.arguments import add_matrix, read_arguments
+from dovetail.cli.compare import FIRST_TRAINING_SEED, check_metric
 from dovetail.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note, run_visibly, tell_failures
-from dovetail.core.errors import ConfigError, UnknownName
+from dovetail.cli.options import add_options, arguments_of, family_of_name, yardstick_of
+from dovetail.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from dovetail.core.dag import Floats
     from dovetail.evaluation.contenders import Contender
-    from dovetail.evaluation.matrix_cell import Failure, OpenSetting
+    from dovetail.evaluation.matrix_cell import Failure
+    from dovetail.evaluation.setting import OpenSetting
     from dovetail.evaluation.tuning import Point, Tuned
     from dovetail.records.summary import Entry
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+family_of = family_of_name
+
+
+def configure(parser: argparse.ArgumentParser, family: str | None) -> None:
     parser.add_argument("scheduler", metavar="NAME", help="such as dag/graphene; parameters given with it stay fixed")
-    parser.add_argument("--metric", default="avg_jct_s", metavar="NAME", help="what to improve (avg_jct_s)")
-    add_setting(parser)
+    kind = add_options(parser, family, "NAME")
+    parser.add_argument("--metric", metavar="NAME", help=f"what to improve ({yardstick_of(kind)})")
     add_matrix(parser, seed=FIRST_TRAINING_SEED)
     parser.add_argument(
         "--allow-overlap",
@@ -36,28 +41,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from dovetail.evaluation.matrix import check_workers
-    from dovetail.evaluation.matrix_cell import OpenSetting
-    from dovetail.evaluation.metrics_dag import METRICS
     from dovetail.evaluation.tuning import Space, search
 
     space = Space.of(args.scheduler)
-    if args.metric not in METRICS:
-        raise UnknownName("metric", args.metric, METRICS)
+    metric = check_metric(args.metric, space.family.name)
     # A file's seeds are those of the comparison, which is what the training seeds must keep away from.
-    asked = read_arguments(args, not_from_file=("seed", "schedulers"), seed=FIRST_TRAINING_SEED)
+    kind = arguments_of(space.family.name)
+    asked = read_arguments(kind, args, not_from_file=("seed", "schedulers"), seed=FIRST_TRAINING_SEED)
     if asked.seed < FIRST_TRAINING_SEED and not args.allow_overlap:
         raise ConfigError(
             f"seeds {asked.seed} to {asked.seed_range[-1]} reach into 0 to {FIRST_TRAINING_SEED - 1}, which "
             "are for judging; a scheduler tuned on them looks better than it is (--allow-overlap insists)"
         )
     check_workers(args.workers)
-    opened = OpenSetting.of(asked.setting())
+    opened = asked.setting().open()
     opened.check(asked.seed)
     for text in asked.notes():
         note(text)
-    trials = _Trials(opened, asked.seed_range, args.metric, args.workers)
+    trials = _Trials(opened, asked.seed_range, metric, args.workers)
     try:
-        tuned = search(space, args.metric, trials.measure)
+        tuned = search(space, metric, trials.measure)
     except KeyboardInterrupt:
         note("interrupted; nothing was kept")
         return EXIT_INTERRUPTED
@@ -106,9 +109,9 @@ def _as_json(opened: OpenSetting, tuned: Tuned, seeds: tuple[int, ...]) -> dict[
     gain = tuned.gain_pct.as_json()
     return {
         "schema": 1,
-        "family": "dag",
+        "family": tuned.space.family.name,
         "workload": opened.facts(),
-        "options": plain(opened.setting.options),
+        "options": plain(opened.options),
         "seeds": list(seeds),
         "scheduler": tuned.space.name,
         "metric": tuned.metric,
@@ -122,10 +125,9 @@ def _as_json(opened: OpenSetting, tuned: Tuned, seeds: tuple[int, ...]) -> dict[
 
 def _as_text(tuned: Tuned) -> str:
     from dovetail.cli.comparison_table import aligned
-    from dovetail.evaluation.metrics_dag import METRICS
     from dovetail.evaluation.report.text import bounds, number, signed_pct
 
-    metric = METRICS[tuned.metric]
+    metric = tuned.space.family.metrics[tuned.metric]
     unit = f", {metric.unit}" if metric.unit else ""
     keys = list(tuned.space.grid)
     head = [*keys, f"{metric.title}{unit}", "95 % interval", ""]
@@ -133,12 +135,12 @@ def _as_text(tuned: Tuned) -> str:
     for one in tuned.points:
         mark = "best" if one is tuned.best else "start" if one is tuned.start else ""
         texts = [str(one.values[key]) for key in keys]
-        body.append([*texts, number(one.interval.mean, tuned.metric), bounds(one.interval, tuned.metric), mark])
+        body.append([*texts, number(one.interval.mean, metric), bounds(one.interval, metric), mark])
     best = tuned.best.interval
     lines = [
         aligned(head, body),
         "",
-        f"best: {number(best.mean, tuned.metric)} {metric.unit} {bounds(best, tuned.metric)}".rstrip()
+        f"best: {number(best.mean, metric)} {metric.unit} {bounds(best, metric)}".rstrip()
         + f", {signed_pct(tuned.gain_pct)} against the start",
         tuned.best.contender.spec,
     ]

@@ -26,6 +26,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--scheduler", default=DEFAULT_SCHEDULER, metavar="NAME", help=f"who gets what ({DEFAULT_SCHEDULER})"
     )
     parser.add_argument(
+        "--beliefs",
+        type=Path,
+        metavar="FILE",
+        help="what dag/adaptive learned: read if it is there, and kept up to date",
+    )
+    parser.add_argument(
         "--listen", metavar="HOST:PORT", help="for clients over TCP too, who must have the token in DIR/token"
     )
 
@@ -47,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     if args.listen is not None:
         TcpAddress.parse(args.listen)
 
-    from dovetail.execution.engines.local import LocalOptions
+    from dovetail.execution.engines.local_options import LocalOptions
     from dovetail.execution.engines.ray import RayOptions
     from dovetail.execution.serve import ServerOptions, serve
 
@@ -55,12 +61,22 @@ def run(args: argparse.Namespace) -> int:
 
     ray = RayOptions(address=args.address or "", executors=args.executors or 0)
     options = ServerOptions(
-        scheduler=args.scheduler, engine=args.engine, local=local, ray=ray, listen=args.listen or ""
+        scheduler=args.scheduler,
+        engine=args.engine,
+        local=local,
+        ray=ray,
+        listen=args.listen or "",
+        beliefs=str(args.beliefs.absolute()) if args.beliefs else "",
     )
 
     def ready(server: Server, address: str) -> None:
         executors = sum(kind.count for kind in server.workers.classes())
-        note(f"{directory}: {executors} executors, {args.scheduler}; `dovetail down` or Ctrl-C ends it")
+        name = server.controller.incumbent.name
+        note(f"{directory}: {executors} executors, {name}; `dovetail down` or Ctrl-C ends it")
+        if name != args.scheduler:
+            note(f"{name} was swapped in for {args.scheduler} earlier; `dovetail swap {args.scheduler}` undoes that")
+        if server.is_draining:
+            note("it is draining, and takes no new jobs; `dovetail drain --off` undoes that")
         if address:
             note(f"clients over TCP: --connect {address} --token-file {directory / TOKEN_FILE}")
 

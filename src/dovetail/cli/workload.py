@@ -1,23 +1,26 @@
-"""`dovetail workload describe|validate|generate|import`: workloads as they are kept on disk."""
+"""`dovetail workload describe|validate|generate|import`: workloads as they are kept on disk, of every family.
+
+What differs between the families is in `workload_dag` and `workload_elastic`.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.errors import ConfigError, DovetailError, UnknownName
 
 if TYPE_CHECKING:
-    from dovetail.workloads.arrivals import Arrivals, Deadlines
-    from dovetail.workloads.readers.imported import Imported
+    from dovetail.workloads.elastic_source import ElasticSource
     from dovetail.workloads.source import DagSource
 
 _SOURCE_HELP = (
-    "a bundled workload (tpch-like, layered, chains, fork-joins, granularity, changing; parameters as in "
-    "layered:dags=10) "
+    "a bundled workload (tpch-like, layered, chains, fork-joins, granularity, changing; oasis-small, oasis-paper; "
+    "parameters as in layered:dags=10) "
 )
 _PLOT_KINDS = (".png", ".svg", ".pdf")
 _FAULTS_SHOWN = 50
@@ -53,10 +56,16 @@ def _action(actions: Any, name: str, help_line: str) -> argparse.ArgumentParser:
 
 def _configure_describe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", help=_SOURCE_HELP + "or a workload directory")
-    parser.add_argument("--executors", type=int, default=50, help="cluster to give the load for (50)")
-    parser.add_argument("--interval", type=float, default=25.0, help="seconds between jobs, for the load (25)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw a picture: .png, .svg or .pdf")
+    dag = parser.add_argument_group("dag")
+    dag.add_argument("--executors", type=int, help="cluster to give the load for (50)")
+    dag.add_argument("--interval", type=float, help="seconds between jobs, for the load (25)")
+    elastic = parser.add_argument_group("elastic")
+    elastic.add_argument("--servers", type=int, help="hosts to give the load for, half of them for workers")
+    elastic.add_argument("--slots", type=int, help="of the horizon")
+    elastic.add_argument("--jobs", type=int, help="in the horizon, for the load")
+    elastic.add_argument("--seed", type=seed, help="of the jobs that are drawn (0)")
 
 
 def _configure_validate(parser: argparse.ArgumentParser) -> None:
@@ -67,14 +76,23 @@ def _configure_validate(parser: argparse.ArgumentParser) -> None:
 
 def _configure_generate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", help=_SOURCE_HELP + "or a workload directory to draw jobs from")
-    parser.add_argument("--jobs", type=int, help="jobs in the sequence; without it only the kinds of job are stored")
-    parser.add_argument("--arrivals", help="batch, poisson, or trace (a window of the recorded jobs)")
-    parser.add_argument("--interval", type=float, help="poisson: mean seconds between jobs")
-    parser.add_argument("--load", type=float, help="poisson: work as a share of what --executors can do (0.85)")
-    parser.add_argument("--executors", type=int, default=50, help="what --load and --deadlines refer to (50)")
+    parser.add_argument(
+        "--jobs", type=int, help="jobs in the sequence; dag: without it only the kinds of job are stored"
+    )
+    parser.add_argument(
+        "--arrivals",
+        help="dag: batch, poisson, or trace (a window of the recorded jobs); elastic: also uniform, bursts, or "
+        "counts:file=FILE; poisson:span=0.5",
+    )
     parser.add_argument("--seed", type=seed, default=0, help="of the sequence (0)")
-    parser.add_argument("--weights", metavar="W,W,...", help="draw each job's weight from these")
-    parser.add_argument("--deadlines", metavar="LOW,HIGH", help="due at arrival + factor x time alone on the cluster")
+    dag = parser.add_argument_group("dag")
+    dag.add_argument("--interval", type=float, help="poisson: mean seconds between jobs")
+    dag.add_argument("--load", type=float, help="poisson: work as a share of what --executors can do (0.85)")
+    dag.add_argument("--executors", type=int, help="what --load and --deadlines refer to (50)")
+    dag.add_argument("--weights", metavar="W,W,...", help="draw each job's weight from these")
+    dag.add_argument("--deadlines", metavar="LOW,HIGH", help="due at arrival + factor x time alone on the cluster")
+    elastic = parser.add_argument_group("elastic")
+    elastic.add_argument("--slots", type=int, help="of the horizon")
     _configure_output(parser)
 
 
@@ -93,6 +111,14 @@ def _configure_import(parser: argparse.ArgumentParser) -> None:
     alibaba.add_argument("--strict", action="store_true", help="missing parents and unfinished jobs are faults")
     alibaba.add_argument("--skip-faulty", action="store_true", help="leave out jobs that have faults")
     alibaba.add_argument("--one-core", action="store_true", help="every task needs one core")
+    elastic = parser.add_argument_group("elastic-csv, arrival-counts, elastic-speeds")
+    elastic.add_argument("--slot-s", type=float, metavar="S", help="length of a slot in seconds (1200)")
+    elastic.add_argument("--slots", type=int, help="of the horizon, unless a command says otherwise")
+    elastic.add_argument("--servers", type=int, help="hosts, unless a command says otherwise (20)")
+    elastic.add_argument("--pattern", help="arrival-counts: which list of a JSON object")
+    elastic.add_argument("--times", action="store_true", help="arrival-counts: a line is the time of an arrival in s")
+    elastic.add_argument("--jobs-from", metavar="NAME", help="bundled elastic workload that jobs are drawn from")
+    elastic.add_argument("--at", metavar="W,P", help="elastic-speeds: workers and servers of the speed taken (4,4)")
     _configure_output(parser)
 
 
@@ -103,23 +129,24 @@ def _configure_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _describe(args: argparse.Namespace) -> int:
-    from dovetail.workloads.describe import as_text, describe
-    from dovetail.workloads.source import open_source
+    from dovetail.cli import workload_dag as dag
+    from dovetail.cli import workload_elastic as elastic
+    from dovetail.workloads.family import workload_family
 
     if args.plot is not None:
         _require_plot_target(args.plot)
-    source = open_source(args.workload)
-    summary = describe(source, executors=args.executors, interval_s=args.interval)
+    family = workload_family(args.workload)
+    _own_options(args, family, {"dag": dag.DESCRIBE, "elastic": elastic.DESCRIBE})
+    summary, text = elastic.describe(args) if family == "elastic" else dag.describe(args)
     if args.plot is not None:
-        from dovetail.workloads.plot import save_plot
-
-        save_plot(source, args.plot)
         print(f"dovetail: wrote {args.plot}", file=sys.stderr)
-    print(json.dumps(summary, indent=2, ensure_ascii=False) if args.json else as_text(summary))
+    print(json.dumps(summary, indent=2, ensure_ascii=False) if args.json else text)
     return 0
 
 
 def _validate(args: argparse.Namespace) -> int:
+    from dovetail.workloads.readers.directory import family_of
+    from dovetail.workloads.readers.elastic_native import find_elastic_faults
     from dovetail.workloads.readers.native import find_faults
 
     if not args.directory.is_dir():
@@ -127,7 +154,8 @@ def _validate(args: argparse.Namespace) -> int:
         raise DovetailError(f"workload {args.directory}: {what}")
     if args.limit < 0:
         raise ConfigError(f"--limit is {args.limit}; expected 0 (all) or more")
-    faults = find_faults(args.directory)
+    elastic = family_of(args.directory) == "elastic"
+    faults = find_elastic_faults(args.directory) if elastic else find_faults(args.directory)
     shown = faults if args.limit == 0 else faults[: args.limit]
     if args.json:
         fields = ("file", "row", "field", "problem", "expected")
@@ -145,119 +173,81 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 def _generate(args: argparse.Namespace) -> int:
-    from dovetail.core.config import to_plain
-    from dovetail.core.seeds import SeedTree
-    from dovetail.workloads.source import DagSource, open_source
+    from dovetail.cli import workload_dag as dag
+    from dovetail.cli import workload_elastic as elastic
+    from dovetail.workloads.family import workload_family
     from dovetail.workloads.store import require_target
 
     require_target(args.out, force=args.force)
-    arrivals, weights, deadlines = _arrivals(args), _weights(args.weights), _deadlines(args)
-    source = open_source(args.workload)
-    made: dict[str, Any] = {"command": "generate", "source": source.name}
-    if args.jobs is not None:
-        workload = source.sequence(
-            args.jobs, arrivals, SeedTree(args.seed), weights=weights, deadlines=deadlines
-        ).compact()
-        source = DagSource(source.name, workload.catalogue, workload)
-        made |= {
-            "jobs": args.jobs,
-            "seed": args.seed,
-            "arrivals": to_plain(arrivals),
-            "weights": weights,
-            "deadlines": to_plain(deadlines),
-        }
+    family = workload_family(args.workload)
+    _own_options(args, family, {"dag": dag.GENERATE, "elastic": elastic.GENERATE})
+    source, made = elastic.generate(args) if family == "elastic" else dag.generate(args)
     return _write(source, made, args)
 
 
 def _import(args: argparse.Namespace) -> int:
     from dataclasses import replace
 
+    from dovetail.cli import workload_dag as dag
+    from dovetail.cli import workload_elastic as elastic
+    from dovetail.workloads.readers import READERS
+    from dovetail.workloads.readers.directory import family_of
     from dovetail.workloads.store import require_target
 
     require_target(args.out, force=args.force)
-    imported = _read_foreign(args)
+    if args.source not in READERS:
+        raise UnknownName("source", args.source, READERS)
+    given = _reader_options(args, {**dag.IMPORT, **elastic.IMPORT})
+    if not args.path.exists():
+        raise DovetailError(f"{args.path}: no such file or folder")
+    is_elastic = args.source in elastic.IMPORT or (args.source == "dovetail" and family_of(args.path) == "elastic")
+    imported = elastic.read_foreign(args) if is_elastic else dag.read_foreign(args)
     for note in imported.notes:
         print(f"dovetail: note: {note}", file=sys.stderr)
-    made: dict[str, Any] = {"command": "import", "source": args.source, "path": args.path.name}
-    made |= {name: getattr(args, name) for name in _reader_options(args)}
+    made: dict[str, Any] = {"command": "import", "source": args.source, "path": args.path.name, **given}
     source = imported.source if args.name is None else replace(imported.source, name=args.name)
     return _write(source, {**made, "notes": list(imported.notes)}, args)
 
 
-def _read_foreign(args: argparse.Namespace) -> Imported:
-    from dovetail.workloads.readers import READERS
-
-    if args.source not in READERS:
-        raise UnknownName("source", args.source, READERS)
-    allowed = {"tpch": ("memory_seed",), "alibaba2018": ("strict", "skip_faulty", "one_core")}
-    for option in _reader_options(args):
-        if option not in allowed.get(args.source, ()):
-            raise ConfigError(f"--{option.replace('_', '-')} means nothing to {args.source}")
-    if not args.path.exists():
-        raise DovetailError(f"{args.path}: no such file or folder")
-    if args.source == "tpch":
-        from dovetail.workloads.readers.tpch import read_tpch
-
-        return read_tpch(args.path, memory_seed=args.memory_seed)
-    if args.source == "alibaba2018":
-        from dovetail.workloads.readers.alibaba2018 import Alibaba2018Options, read_alibaba2018
-
-        return read_alibaba2018(args.path, Alibaba2018Options(args.strict, args.skip_faulty, args.one_core))
-    from dovetail.workloads.readers.native import read_edited
-
-    return read_edited(args.path)
+def _own_options(args: argparse.Namespace, family: str, options: Mapping[str, Mapping[str, Any]]) -> None:
+    """Fills in the defaults of the family's own options; those of another family are refused."""
+    for other, names in options.items():
+        for name in names:
+            if name not in options[family] and getattr(args, name) is not None:
+                raise ConfigError(f"--{name.replace('_', '-')} is for {other} workloads; {args.workload} is {family}")
+    for name, default in options[family].items():
+        if getattr(args, name) is None:
+            setattr(args, name, default)
 
 
-def _reader_options(args: argparse.Namespace) -> list[str]:
-    """Options of a reader that were given."""
-    given = [name for name in ("strict", "skip_faulty", "one_core") if getattr(args, name)]
-    return given if args.memory_seed is None else ["memory_seed", *given]
+def _reader_options(args: argparse.Namespace, allowed: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+    """Options of the reader that were given; those of another reader are refused."""
+    given = {}
+    for name in sorted({name for names in allowed.values() for name in names}):
+        value = getattr(args, name)
+        if value is None or value is False:
+            continue
+        if name not in allowed.get(args.source, ()):
+            raise ConfigError(f"--{name.replace('_', '-')} means nothing to {args.source}")
+        given[name] = value
+    return given
 
 
-def _write(source: DagSource, made: dict[str, Any], args: argparse.Namespace) -> int:
+def _write(source: DagSource | ElasticSource, made: dict[str, Any], args: argparse.Namespace) -> int:
+    from dovetail.workloads.elastic_source import ElasticSource
+    from dovetail.workloads.elastic_store import write_elastic
     from dovetail.workloads.store import write_source
 
-    manifest = write_source(source, args.out, provenance=made, force=args.force)
+    if isinstance(source, ElasticSource):
+        manifest = write_elastic(source, args.out, provenance=made, force=args.force)
+    else:
+        manifest = write_source(source, args.out, provenance=made, force=args.force)
     if args.json:
         print(json.dumps(manifest, indent=2, ensure_ascii=False))
         return 0
     counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in manifest["counts"].items())
-    print(f"wrote {args.out}: {counts}")
+    print(f"wrote {args.out}: {counts or 'jobs are drawn'}")
     return 0
-
-
-def _arrivals(args: argparse.Namespace) -> Arrivals:
-    from dovetail.workloads.arrivals import Arrivals
-
-    timed = args.interval is not None or args.load is not None
-    if args.jobs is None and (timed or args.arrivals or args.weights or args.deadlines):
-        raise ConfigError("--arrivals, --interval, --load, --weights and --deadlines need --jobs")
-    if args.executors < 1:
-        raise ConfigError(f"--executors is {args.executors}; expected at least 1")
-    kind = args.arrivals or ("poisson" if timed else "batch")
-    return Arrivals(kind, args.interval, args.load, args.executors if args.load is not None else None)
-
-
-def _weights(text: str | None) -> tuple[float, ...] | None:
-    return None if text is None else _numbers("--weights", text)
-
-
-def _deadlines(args: argparse.Namespace) -> Deadlines | None:
-    from dovetail.workloads.arrivals import Deadlines
-
-    if args.deadlines is None:
-        return None
-    factors = _numbers("--deadlines", args.deadlines)
-    if len(factors) != 2:
-        raise ConfigError(f"--deadlines: two factors LOW,HIGH are needed, not {args.deadlines!r}")
-    return Deadlines(factors[0], factors[1], args.executors)
-
-
-def _numbers(option: str, text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise ConfigError(f"{option}: numbers between commas are needed, not {text!r}") from None
 
 
 def _require_plot_target(path: Path) -> None:

@@ -57,6 +57,8 @@ def read_toml(path: str | Path) -> dict[str, object]:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text, as TOML must be (byte {error.start})") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: not usable: its values are nested too deeply") from error
     except ValueError as error:  # TOMLDecodeError, or a number too long to be read
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
 

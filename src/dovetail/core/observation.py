@@ -7,7 +7,7 @@ scheduler that is an `Observer`.  Schedulers must do without: the simulator has 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,16 @@ class Observation:
     scheduling_overhead_s: float | None = None  # mean time from a slot becoming free to the task starting on it
     utilisation: float | None = None  # share of the executors' time spent on tasks
     tasks_per_s: float | None = None
+    abandoned: tuple[int, ...] = ()  # ids of jobs that will be gone from the next view without being complete
+
+
+@runtime_checkable
+class Retreats(Protocol):
+    """A scheduler made of others, that can do without the one whose decision was refused."""
+
+    def retreat(self, view: Any, why: str) -> bool:
+        """Whether it is worth asking again about the same view."""
+        ...
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ import dataclasses
 import enum
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union
 
 from dovetail.core.config import Place, convert, field_types
@@ -34,6 +34,17 @@ def parse_spec(text: str) -> tuple[str, dict[str, str]]:
             raise ConfigError(f"{text!r}: {key!r} is given twice")
         overrides[key] = value
     return name.strip(), overrides
+
+
+def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """KEY=VALUE, each of them what an option was given with."""
+    found = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign:
+            raise ConfigError(f"{option} {text}: expected KEY=VALUE")
+        found[key] = value
+    return found
 
 
 def split_specs(text: str) -> list[str]:

@@ -8,6 +8,7 @@ Importing this package registers them (and imports gymnasium, which only this la
     env = gymnasium.make("Dovetail/Dag-v0", jobs=10, executors=20)
     worlds = gymnasium.make_vec("Dovetail/Dag-v0", num_envs=16, threads=2)
     boxed = gymnasium.make("Dovetail/DagPadded-v0", jobs=10, executors=20)
+    prices = gymnasium.make("Dovetail/Elastic-v0", jobs=30)
 
 `gymnasium.make("dovetail.envs:Dovetail/Dag-v0")` imports the package by itself.  `docs/environments.md` has
 the rest.
@@ -23,6 +24,8 @@ from dovetail.core.lazy import lazy_exports
 if TYPE_CHECKING:
     from dovetail.envs.dag import DagEnv as DagEnv
     from dovetail.envs.dag_setting import DagSetting as DagSetting
+    from dovetail.envs.elastic import ElasticEnv as ElasticEnv
+    from dovetail.envs.elastic_setting import ElasticSetting as ElasticSetting
     from dovetail.envs.padded_dag import PaddedDagEnv as PaddedDagEnv
     from dovetail.envs.vector_dag import DagVectorEnv as DagVectorEnv
 
@@ -30,10 +33,20 @@ _EXPORTS = {
     "DagEnv": "dovetail.envs.dag",
     "DagSetting": "dovetail.envs.dag_setting",
     "DagVectorEnv": "dovetail.envs.vector_dag",
+    "ElasticEnv": "dovetail.envs.elastic",
+    "ElasticSetting": "dovetail.envs.elastic_setting",
     "PaddedDagEnv": "dovetail.envs.padded_dag",
 }
 
-__all__ = ["DagEnv", "DagSetting", "DagVectorEnv", "PaddedDagEnv", "register_envs"]
+__all__ = [
+    "DagEnv",
+    "DagSetting",
+    "DagVectorEnv",
+    "ElasticEnv",
+    "ElasticSetting",
+    "PaddedDagEnv",
+    "register_envs",
+]
 
 
 def register_envs() -> None:
@@ -49,6 +62,8 @@ def register_envs() -> None:
         )
     if "Dovetail/DagPadded-v0" not in registry:
         register("Dovetail/DagPadded-v0", entry_point="dovetail.envs.padded_dag:PaddedDagEnv")
+    if "Dovetail/Elastic-v0" not in registry:
+        register("Dovetail/Elastic-v0", entry_point="dovetail.envs.elastic:ElasticEnv")
 
 
 __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

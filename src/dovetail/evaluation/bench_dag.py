@@ -26,7 +26,7 @@ from dovetail.core.dag import Ints
 from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.contenders import choose
-from dovetail.evaluation.matrix_cell import DagSetting, OpenSetting
+from dovetail.evaluation.setting_dag import DagSetting, OpenDagSetting
 from dovetail.evaluation.warm_up import warm_up
 from dovetail.schedulers import SCHEDULERS
 from dovetail.sim.dag import DagOptions, DagScheduler, DagWorld, run
@@ -314,7 +314,7 @@ def compile_everything() -> None:
     options = BenchOptions()
     source = open_source(options.workload)
     setting = DagSetting(options.workload, jobs=2, arrivals=Arrivals(), options=options.cluster())
-    warm_up(OpenSetting(setting, source), choose("all", jobs=2).contenders, lambda: None)
+    warm_up(OpenDagSetting(setting, source), choose("all", jobs=2, family="dag").contenders, lambda: None)
     _compile_batch(source, options.cluster())
 
 

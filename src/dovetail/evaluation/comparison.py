@@ -1,8 +1,8 @@
 """From the summary of a run set to the table everybody reads: means, intervals, and the distance to the best.
 
-The yardstick is a metric, the average completion time unless another is named; rows are measured against the
-heuristic with the lowest mean of it.  Differences to it are paired: only seeds
-that both schedulers have run are used.
+The yardstick is a metric, the family's own unless another is named; rows are measured against the heuristic with the
+best mean of it, which is the lowest or the highest, as the metric says.  Differences to it are paired: only seeds that
+both schedulers have run are used.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.dag import Floats
+from dovetail.evaluation.family import family_named
+from dovetail.evaluation.metric import Metric
 from dovetail.evaluation.statistics import Interval, bootstrap_mean, paired_difference, paired_difference_pct
-from dovetail.records.directory import DagRecords
+from dovetail.records.directory import Records
 from dovetail.records.summary import Entry, Summary
 
-YARDSTICK = "avg_jct_s"
 _NONE = Interval(math.nan, math.nan, math.nan)
 
 
@@ -40,32 +41,52 @@ class ComparedRow:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The table, lowest mean of the yardstick first."""
+    """The table, best mean of the yardstick first."""
 
     rows: tuple[ComparedRow, ...]
     best_heuristic: str | None  # its label; None if no heuristic took part
-    yardstick: str = YARDSTICK
+    yardstick: str
+    family: str
+
+    @property
+    def metric(self) -> Metric:
+        """What the yardstick is."""
+        return family_named(self.family).metrics[self.yardstick]
+
+    def sure(self, difference: Interval) -> str:
+        """Is a difference in the yardstick better, worse, or unclear, because its interval holds 0?"""
+        if difference.low > 0 or difference.high < 0:
+            return "better" if (difference.low > 0) == self.metric.higher_is_better else "worse"
+        return "unclear"
 
     def as_json(self, workload: Mapping[str, Any]) -> dict[str, Any]:
         """The document that `compare --json` prints; null stands for what cannot be known."""
+        unit = f"_{self.metric.unit}" if self.metric.unit == "s" else ""
         return {
             "schema": 1,
-            "family": "dag",
+            "family": self.family,
             "workload": dict(workload),
-            "rows": [_row_json(row) for row in self.rows],
+            "rows": [_row_json(row, f"vs_best_heuristic{unit}") for row in self.rows],
             "best_heuristic": self.best_heuristic,
             "yardstick": self.yardstick,
+            "higher_is_better": self.metric.higher_is_better,
         }
 
 
-def compare(records: DagRecords, yardstick: str = YARDSTICK) -> Comparison:
+def compare(records: Records, yardstick: str | None = None) -> Comparison:
     """The table of a record directory."""
-    summary = records.summary
+    summary, family = records.summary, family_named(records.family)
+    yardstick = family.yardstick if yardstick is None else yardstick
+    sign = -1.0 if family.metrics[yardstick].higher_is_better else 1.0
     means = {entry: float(summary.values(entry, yardstick).mean()) for entry in summary.entries}
+
+    def rank(entry: Entry) -> tuple[bool, float, Entry]:  # what is not a number comes last
+        return math.isnan(means[entry]), sign * means[entry], entry
+
     heuristics = [entry for entry in summary.entries if summary.kind_of(entry) == "heuristic"]
-    best = min(heuristics, key=lambda entry: (means[entry], entry), default=None)
+    best = min(heuristics, key=rank, default=None)
     rows = []
-    for entry in sorted(summary.entries, key=lambda entry: (means[entry], entry)):
+    for entry in sorted(summary.entries, key=rank):
         ours, theirs = (_NO_VALUES, _NO_VALUES) if best is None else _paired(summary, entry, best, yardstick)
         rows.append(
             ComparedRow(
@@ -79,7 +100,7 @@ def compare(records: DagRecords, yardstick: str = YARDSTICK) -> Comparison:
                 decision_s=records.timing(entry, "decision_s"),
             )
         )
-    return Comparison(tuple(rows), None if best is None else summary.label(best), yardstick)
+    return Comparison(tuple(rows), None if best is None else summary.label(best), yardstick, records.family)
 
 
 _NO_VALUES = np.zeros(0)
@@ -93,7 +114,7 @@ def _paired(summary: Summary, ours: Entry, theirs: Entry, yardstick: str) -> tup
     return values[a[at_a]], values[b[at_b]]
 
 
-def _row_json(row: ComparedRow) -> dict[str, Any]:
+def _row_json(row: ComparedRow, difference: str) -> dict[str, Any]:
     return {
         "scheduler": row.entry.scheduler,
         "params": json.loads(row.entry.params),
@@ -102,7 +123,7 @@ def _row_json(row: ComparedRow) -> dict[str, Any]:
         "metrics": {name: interval.as_json() for name, interval in row.metrics.items()},
         "vs_best_heuristic_pct": _number(row.difference_pct.mean),
         "vs_best_heuristic_pct_ci95": row.difference_pct.as_json()["ci95"],
-        "vs_best_heuristic_s": row.difference.as_json(),
+        difference: row.difference.as_json(),
         "decision_s": _number(row.decision_s),
     }
 

@@ -27,14 +27,21 @@ class Contender:
     kind: str = "heuristic"  # heuristic, optimise, learned or other
 
     @classmethod
-    def of(cls, spec: str, family: str = "dag") -> Contender:
-        """Read a spec such as `dag/weighted-fair:alpha=1`; errors come up here, not in a worker."""
+    def of(cls, spec: str, family: str | None = None) -> Contender:
+        """Read a spec such as `dag/weighted-fair:alpha=1`; errors come up here, not in a worker.
+
+        With `family`, schedulers of others are refused.
+        """
         name, overrides = parse_spec(spec)
         entry = SCHEDULERS.entry(name)
-        if entry.family != family:
+        if family is not None and entry.family != family:
             raise UnknownName(f"{family} scheduler", name, SCHEDULERS.names(family))
         SCHEDULERS.create(spec)
         return cls(spec, name, _changed(name, overrides), _kind(entry.target, SCHEDULERS.resolve(name)))
+
+    @property
+    def family(self) -> str:
+        return self.name.partition("/")[0]
 
     @property
     def entry(self) -> Entry:
@@ -55,14 +62,14 @@ class Chosen:
 GROUPS = ("all", "heuristics")
 
 
-def choose(specs: str | Sequence[str], *, jobs: int, family: str = "dag") -> Chosen:
+def choose(specs: str | Sequence[str], *, jobs: int, family: str) -> Chosen:
     """Specs, as a list, or as text between commas; `all` and `heuristics` may stand among them.
 
     A scheduler that takes long for a decision says so with `ALL_UP_TO_JOBS`; `all` leaves it out beyond.
     """
     asked = split_specs(specs) if isinstance(specs, str) else list(specs)
     if not asked:
-        raise ConfigError("schedulers: none given; expected `all`, or names such as dag/fair,dag/fifo")
+        raise ConfigError(f"schedulers: none given; expected `all`, or names of {family}/...")
     contenders: dict[Entry, Contender] = {}
     notes: list[str] = []
     for spec in asked:

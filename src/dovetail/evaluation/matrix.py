@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 from dovetail.core.errors import ConfigError
 from dovetail.evaluation.contenders import Contender
-from dovetail.evaluation.matrix_cell import Failure, OpenSetting, Row, run_cell
+from dovetail.evaluation.matrix_cell import Failure, Row, run_cell
 from dovetail.evaluation.matrix_pool import run_in_processes
 from dovetail.evaluation.matrix_worker import Chunk
+from dovetail.evaluation.setting import OpenSetting
 from dovetail.evaluation.warm_up import warm_up
-
-INLINE_JOBS = 2_000  # simulated jobs below which starting processes takes longer than the work
 
 Outcome = Row | Failure
 
@@ -35,6 +34,13 @@ class Matrix:
     def __post_init__(self) -> None:
         if not self.contenders or not self.seeds:
             raise ConfigError("a comparison needs at least one scheduler and one seed")
+        families = {contender.family for contender in self.contenders}
+        if len(families) > 1:
+            raise ConfigError(f"schedulers of {' and '.join(sorted(families))}; expected one family in a comparison")
+
+    @property
+    def family(self) -> str:
+        return self.contenders[0].family
 
     @property
     def cells(self) -> int:
@@ -76,7 +82,7 @@ def run_matrix(
     contenders = [contender for chunk in chunks for contender in chunk.contenders]
     check_workers(workers)
     if workers is None:
-        workers = 1 if len(contenders) * opened.setting.jobs < INLINE_JOBS else default_workers()
+        workers = 1 if len(contenders) * opened.jobs < opened.setting.INLINE_JOBS else default_workers()
 
     def prepare() -> None:
         warm_up(opened, contenders, on_compile)

@@ -19,8 +19,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
 from dovetail.core.errors import DovetailError
-from dovetail.evaluation.matrix_cell import DagSetting, Failure, Row
+from dovetail.evaluation.matrix_cell import Failure, Row
 from dovetail.evaluation.matrix_worker import READY, Chunk, work
+from dovetail.evaluation.setting import Setting
 
 # Cells run next to each other, so each keeps to one thread.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -36,7 +37,7 @@ class _Worker:
     done: int = 0  # outcomes of the chunk that have come back
 
     @classmethod
-    def start(cls, setting: DagSetting) -> _Worker:
+    def start(cls, setting: Setting) -> _Worker:
         ours, theirs = get_context("spawn").Pipe()
         process = get_context("spawn").Process(target=work, args=(theirs, setting), daemon=True)
         process.start()
@@ -71,7 +72,7 @@ class _Worker:
 
 
 def run_in_processes(
-    setting: DagSetting, chunks: Sequence[Chunk], workers: int, prepare: Callable[[], None]
+    setting: Setting, chunks: Sequence[Chunk], workers: int, prepare: Callable[[], None]
 ) -> Iterator[Row | Failure]:
     """Yield every cell's outcome.  `prepare` runs here while the workers start; they get work after it."""
     waiting = deque(chunks)

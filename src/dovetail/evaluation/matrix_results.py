@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.evaluation.comparison import YARDSTICK, Comparison, compare
+from dovetail.evaluation.comparison import Comparison, compare
 from dovetail.evaluation.contenders import Contender
+from dovetail.evaluation.family import family_named
 from dovetail.evaluation.matrix import Matrix, Outcome
 from dovetail.evaluation.matrix_cell import Failure, Row
-from dovetail.records.dag import run_name
-from dovetail.records.directory import DagRecords
+from dovetail.records.directory import Records
+from dovetail.records.run import run_name
 from dovetail.records.summary import RowKey, Summary
 from dovetail.records.writer import RecordWriter
 
@@ -28,6 +29,7 @@ class MatrixResults:
     def __init__(self, matrix: Matrix, writer: RecordWriter | None = None, *, resume: bool = True) -> None:
         self.matrix = matrix
         self.failures: list[Failure] = []
+        self.notes: list[str] = []  # what schedulers have to say of their runs
         self.resumed = 0
         self._writer = writer
         self._flushed = time.monotonic()
@@ -47,6 +49,8 @@ class MatrixResults:
         if isinstance(outcome, Failure):
             self.failures.append(outcome)
             return
+        if outcome.note:
+            self.notes.append(f"{outcome.contender.spec}, seed {outcome.seed}: {outcome.note}")
         self._rows[RowKey(*outcome.contender.entry, outcome.seed)] = replace(outcome, run=None)
         if self._writer is None:
             return
@@ -88,12 +92,13 @@ class MatrixResults:
         seeds = tuple(seed for seed in self.matrix.seeds if all(self.is_done(one, seed) for one in whole))
         return (whole, seeds) if whole and seeds else ((), ())
 
-    def comparison(self, yardstick: str = YARDSTICK) -> Comparison:
+    def comparison(self, yardstick: str | None = None) -> Comparison:
         """The table of what is complete, which may be nothing."""
         contenders, seeds = self.complete()
         keys = sorted(RowKey(*one.entry, seed) for one in contenders for seed in seeds)
         if not keys:
-            return Comparison((), None, yardstick)
+            family = self.matrix.family
+            return Comparison((), None, yardstick or family_named(family).yardstick, family)
         rows = [self._rows[key] for key in keys]
         names = list(rows[0].metrics)
         summary = Summary(
@@ -104,7 +109,8 @@ class MatrixResults:
             metrics={name: np.array([row.metrics[name] for row in rows]) for name in names},
         )
         timings = {key: row.timings for key, row in zip(keys, rows, strict=True)}
-        return compare(DagRecords(Path(), {"workload": {}, "options": {}}, summary, timings, ()), yardstick)
+        facts = {"family": self.matrix.family, "workload": {}, "options": {}}
+        return compare(Records(Path(), facts, summary, timings, ()), yardstick)
 
     def failures_json(self) -> list[dict[str, Any]]:
         return [

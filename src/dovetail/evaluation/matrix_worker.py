@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from dovetail.evaluation.contenders import Contender
-    from dovetail.evaluation.matrix_cell import DagSetting
+    from dovetail.evaluation.setting import Setting
 
 READY = "ready"
 
@@ -26,12 +26,12 @@ class Chunk(NamedTuple):
     timed: bool = False  # measure how long decisions take
 
 
-def work(pipe: Connection, setting: DagSetting) -> None:
+def work(pipe: Connection, setting: Setting) -> None:
     """Say `READY`; then, until None comes, receive chunks and send their outcomes in order."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent alone answers Ctrl-C, and ends its workers
-    from dovetail.evaluation.matrix_cell import OpenSetting, run_cell
+    from dovetail.evaluation.matrix_cell import run_cell
 
-    opened = OpenSetting.of(setting)
+    opened = setting.open()
     try:
         pipe.send(READY)
         while (chunk := pipe.recv()) is not None:

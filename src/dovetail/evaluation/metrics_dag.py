@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from dovetail.core.dag import Floats
 from dovetail.core.errors import RecordError
+from dovetail.evaluation.metric import Metric
 from dovetail.records.dag import DagRun
-
-
-class Metric(NamedTuple):
-    """How a metric is called, shown and read."""
-
-    title: str
-    unit: str
-    higher_is_better: bool
-    meaning: str
-
 
 METRICS: dict[str, Metric] = {
     "avg_jct_s": Metric("average JCT", "s", False, "mean time from a job's arrival to its completion"),
     "p50_jct_s": Metric("p50 JCT", "s", False, "half of the jobs complete within this time"),
     "p95_jct_s": Metric("p95 JCT", "s", False, "95 of 100 jobs complete within this time"),
     "makespan_s": Metric("makespan", "s", False, "from the first arrival to the last completion"),
-    "utilisation": Metric("utilisation", "", True, "share of the executors' time spent on tasks"),
+    "utilisation": Metric("utilisation", "", True, "share of the executors' time spent on tasks", "percent"),
     "slowdown": Metric(
-        "slowdown", "×", False, "mean of JCT over the least time the job takes alone, by mean durations"
+        "slowdown", "×", False, "mean of JCT over the least time the job takes alone, by mean durations", "ratio"
     ),
-    "fairness": Metric("fairness", "", True, "Jain's index of the slowdowns: 1 when all jobs are slowed down alike"),
+    "fairness": Metric(
+        "fairness", "", True, "Jain's index of the slowdowns: 1 when all jobs are slowed down alike", "ratio"
+    ),
     "weighted_jct_s": Metric("weighted JCT", "s", False, "mean JCT, each job counted by its weight"),
     "late_s": Metric("lateness", "s", False, "mean time past the deadline, 0 for jobs in time"),
 }

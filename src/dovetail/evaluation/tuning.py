@@ -20,7 +20,7 @@ from dovetail.core.dag import Floats
 from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.core.spec import parse_spec
 from dovetail.evaluation.contenders import Contender
-from dovetail.evaluation.metrics_dag import METRICS
+from dovetail.evaluation.family import Family, family_named
 from dovetail.evaluation.statistics import Interval, bootstrap_mean, paired_difference_pct
 from dovetail.records.summary import Entry
 from dovetail.schedulers import SCHEDULERS
@@ -49,7 +49,9 @@ class Space:
         Contender.of(spec)
         declared: Mapping[str, tuple[Any, ...]] = getattr(SCHEDULERS.resolve(name), "TUNE", {})
         if not declared:
-            raise ConfigError(f"{name} declares nothing to tune; these do: {', '.join(tunable())}")
+            raise ConfigError(
+                f"{name} declares nothing to tune; these do: {', '.join(tunable(name.partition('/')[0]))}"
+            )
         grid = {key: tuple(values) for key, values in declared.items() if key not in fixed}
         if not grid:
             raise ConfigError(f"{spec}: every parameter that can be tuned is given already")
@@ -57,6 +59,10 @@ class Space:
         assert params_type is not None, f"{name} has TUNE but no Params"
         defaults = {field.name: field.default for field in describe(params_type)}
         return cls(name, fixed, grid, {key: defaults[key] for key in grid})
+
+    @property
+    def family(self) -> Family:
+        return family_named(self.name.partition("/")[0])
 
     @property
     def size(self) -> int:
@@ -134,7 +140,7 @@ class _Trials:
         self.points: dict[tuple[Any, ...], Point] = {}
         self._space = space
         self._measure = measure
-        self._sign = -1.0 if METRICS[metric].higher_is_better else 1.0
+        self._sign = -1.0 if space.family.metrics[metric].higher_is_better else 1.0
 
     def best_of(self, present: Values, candidates: Sequence[Values]) -> Values:
         """The best candidate if it is better than the present values, else those."""
@@ -163,6 +169,6 @@ def _key(values: Values) -> tuple[Any, ...]:
     return tuple(values.values())
 
 
-def tunable(family: str = "dag") -> list[str]:
+def tunable(family: str | None = None) -> list[str]:
     """Schedulers that declare something to tune."""
     return [name for name in SCHEDULERS.names(family) if getattr(SCHEDULERS.resolve(name), "TUNE", None)]

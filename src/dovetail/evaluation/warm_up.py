@@ -15,15 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import numpy as np
-
-from dovetail.core.dag import ANY_CLUSTER, HasKernel
-from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.contenders import OTHER, Contender
-from dovetail.evaluation.matrix_cell import OpenSetting, run_python
-from dovetail.schedulers import SCHEDULERS
-from dovetail.sim.dag import DagOptions, DagWorld
-from dovetail.workloads import Arrivals, open_source
+from dovetail.evaluation.family import family_named
+from dovetail.evaluation.setting import OpenSetting
 
 PATIENCE_S = 2.5  # loading compiled code takes less than this, compiling it takes more
 
@@ -33,7 +27,6 @@ def warm_up(opened: OpenSetting, contenders: Iterable[Contender], on_compile: Ca
 
     Schedulers from outside are left alone: they are not ours to call more often than was asked for.
     """
-    seeds = SeedTree(0).child("warm-up")
     ours = {contender.name: contender for contender in contenders if contender.kind != OTHER}
     learned = [contender for contender in ours.values() if contender.kind == "learned"]
     others = [contender for contender in ours.values() if contender.kind != "learned"]
@@ -45,21 +38,11 @@ def warm_up(opened: OpenSetting, contenders: Iterable[Contender], on_compile: Ca
         aside.start()
 
     with _after_patience(announce), aside:
-        sequence = opened.source.sequence(1, Arrivals("batch"), seeds)
         for contender in [*others, *learned]:
             if contender.kind == "learned":
                 aside.wait()
             with suppress(Exception):  # whatever is wrong comes up again, and is reported, in its cell
-                scheduler = contender.create()
-                world = DagWorld(sequence, opened.setting.options, seeds, record=True)
-                scheduler.reset(world.info_for(scheduler), seeds.generator())
-                kernel = scheduler.kernel() if isinstance(scheduler, HasKernel) else None
-                if kernel is not None and kernel.function in ready:
-                    continue
-                run_python(world, scheduler, seeds.generator())
-                if kernel is not None:
-                    ready.add(kernel.function)
-                    DagWorld(sequence, opened.setting.options, seeds, record=True).run_kernel(kernel)
+                opened.rehearse(contender.create(), ready)
 
 
 class _Aside:
@@ -96,17 +79,10 @@ class _Aside:
 
 
 def compile_schedulers(specs: Sequence[str]) -> None:
-    """The kernels of these schedulers first, which need no simulator, then what `decide` needs."""
-    from dovetail.sim.kernels.dag_compile import compile_kernel
-
+    """What these schedulers need, as their family knows."""
     for spec in specs:
-        scheduler = SCHEDULERS.create(spec)
-        scheduler.reset(ANY_CLUSTER, np.random.default_rng(0))
-        kernel = scheduler.kernel() if isinstance(scheduler, HasKernel) else None
-        if kernel is not None:
-            compile_kernel(kernel)
-        workload = open_source("tpch-like").sequence(1, Arrivals("batch"), SeedTree(0))
-        run_python(DagWorld(workload, DagOptions(), SeedTree(0)), scheduler, SeedTree(0).generator(), decisions=1)
+        contender = Contender.of(spec)
+        family_named(contender.family).compile(contender.create())
 
 
 @contextmanager

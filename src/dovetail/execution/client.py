@@ -103,8 +103,8 @@ class Client:
     def drain(self, on: bool = True) -> None:
         self.request({"op": "drain", "on": on})
 
-    def swap(self, scheduler: str) -> None:
-        self.request({"op": "swap", "scheduler": scheduler})
+    def swap(self, scheduler: str) -> str:
+        return str(_values(self.request({"op": "swap", "scheduler": scheduler}))["took_over"])
 
     def forget(self, job: int) -> None:
         self.request({"op": "forget", "job": job})

@@ -40,12 +40,13 @@ class Service(Protocol):
     def results(self, job: int, stage: int, start: int, count: int) -> ResultsPart:
         """Of tasks start, start + 1, ...: at most `count`, at least one, and about 64 MiB at most."""
 
-    def cancel(self, job: int) -> None:
-        """Of a job that has ended: nothing happens."""
+    def cancel(self, job: int) -> bool:
+        """Of a job that has ended: nothing happens.  Whether its end is kept by now; if not, `job_ended` will tell."""
 
     def drain(self, on: bool) -> None: ...
 
-    def swap(self, scheduler: str) -> None: ...
+    def swap(self, scheduler: str, then: Callable[[str | Exception], None]) -> None:
+        """`then` is told who has taken over from whom, and with what, for people; that may take a while."""
 
     def down(self) -> None:
         """Stop soon: the reply is still to be sent."""
@@ -66,6 +67,7 @@ class Connection:
         self.trusted = trusted  # the token was shown, or none is needed
         self.waits_for: int | None = None  # the job
         self.waits_until_s = 0.0
+        self.is_waiting = False  # for something else that takes its time
         self._hub = hub
         self._reader = FrameReader(MAX_HEADER_BYTES if trusted else MAX_HELLO_BYTES, MAX_BODY_BYTES if trusted else 0)
 
@@ -78,7 +80,7 @@ class Connection:
             return
         try:
             frames = self._reader.feed(data)
-            if len(frames) > 1 or (data and self.waits_for is not None):
+            if len(frames) > 1 or (data and (self.waits_for is not None or self.is_waiting)):
                 raise ProtocolError("a request was sent before the reply to the last one; expected one at a time")
         except ProtocolError as error:
             self.waits_for = None
@@ -114,9 +116,9 @@ class ControlHub:
             "job": lambda connection, frame, now_s: connection.reply(service.job(_whole(frame, "job")).to_json()),
             "wait": self._wait,
             "results": self._results,
-            "cancel": self._plain(lambda frame: service.cancel(_whole(frame, "job"))),
+            "cancel": self._cancel,
             "drain": self._plain(lambda frame: service.drain(_flag(frame, "on"))),
-            "swap": self._plain(lambda frame: service.swap(_text(frame, "scheduler"))),
+            "swap": self._swap,
             "down": self._plain(lambda frame: service.down()),
             "forget": self._plain(lambda frame: service.forget(_whole(frame, "job"))),
             "events": lambda connection, frame, now_s: connection.reply(service.events(_whole(frame, "since"))),
@@ -152,10 +154,14 @@ class ControlHub:
             if frame.body and op != "submit":
                 raise RequestRefused(f"a request {op!r} with a body; expected none")
             self._ops[op](connection, frame, now_s)
-        except DovetailError as error:
+        except Exception as error:
+            self._refuse(connection, op, error)
+
+    def _refuse(self, connection: Connection, op: object, error: Exception) -> None:
+        if isinstance(error, DovetailError):
             connection.refuse(error)
-        except Exception as error:  # a bug, which shall not take down everybody's jobs
-            log.exception("request %r failed", op)
+        else:  # a bug, which shall not take down everybody's jobs
+            log.error("request %r failed", op, exc_info=error)
             connection.refuse(RequestRefused(f"the engine failed at {op!r}: {type(error).__name__}: {error}"))
 
     def job_ended(self, job: int) -> None:
@@ -190,6 +196,29 @@ class ControlHub:
             connection.reply({})
 
         return answer
+
+    def _cancel(self, connection: Connection, frame: Frame, now_s: float) -> None:
+        job = _whole(frame, "job")
+        if self._service.cancel(job):
+            connection.reply({})
+        else:  # what is acknowledged outlasts the engine
+            connection.waits_for = job
+            connection.waits_until_s = now_s + MAX_WAIT_S
+
+    def _swap(self, connection: Connection, frame: Frame, now_s: float) -> None:
+        def answer(outcome: str | Exception) -> None:
+            connection.is_waiting = False
+            if isinstance(outcome, str):
+                connection.reply({"took_over": outcome})
+            else:
+                self._refuse(connection, "swap", outcome)
+
+        connection.is_waiting = True
+        try:
+            self._service.swap(_text(frame, "scheduler"), answer)
+        except BaseException:
+            connection.is_waiting = False
+            raise
 
     def _submit(self, connection: Connection, frame: Frame, now_s: float) -> None:
         key = frame.header.get("key", "")

@@ -24,7 +24,7 @@ from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.execution import handle
 from dovetail.execution.addresses import TcpAddress, control_socket, default_directory
 from dovetail.execution.client import Client
-from dovetail.execution.engines.local import LocalOptions
+from dovetail.execution.engines.local_options import LocalOptions
 from dovetail.execution.engines.ray import RayOptions
 from dovetail.execution.errors import EngineUnreachable
 from dovetail.execution.handle import JobHandle
@@ -59,9 +59,10 @@ class EngineClient:
     def status(self) -> EngineStatus:
         return self.client.status()
 
-    def swap(self, scheduler: str) -> None:
-        """Let another scheduler decide from now on; what is running goes on."""
-        self.client.swap(scheduler)
+    def swap(self, scheduler: str) -> str:
+        """Let another scheduler decide from now on; what is running goes on.  Returns who took over from whom, and with
+        what of its memory."""
+        return self.client.swap(scheduler)
 
     def close(self) -> None:
         self.client.close()
@@ -162,10 +163,10 @@ class Engine(EngineClient):
         # What is importable here must be importable where tasks run.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
         command = [sys.executable, "-m", "dovetail.execution.serve", str(self.directory)]
-        command.append(json.dumps({**to_plain(self.options), "die_with": "parent"}))
+        command.append(json.dumps({**to_plain(self.options), "parent_pid": os.getpid()}))
         log: IO[bytes]
         log_path = self.directory / "server.log"
-        with open(log_path, "ab") as log:
+        with open(os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
             )

@@ -6,6 +6,7 @@ as a record in the out file and an entry of a "done" message; the record is alwa
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import io
 import os
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.execution.inbox import Inbox
+from dovetail.execution.job_modules import JobModules
 from dovetail.execution.outfile import OutFile, out_path
 from dovetail.execution.report import Report
 from dovetail.execution.stage import Stage
@@ -28,12 +30,14 @@ class Executor:
         self.incarnation = incarnation
         self._stages: dict[tuple[int, int], Stage] = {}
         self._outs: dict[int, OutFile] = {}
+        self._modules = JobModules()
 
     def run(self) -> int:
         """Works until told to stop, or until the server is gone; returns the exit status."""
         self._sock = connect(self.socket_path)
         self._inbox = Inbox(self._sock)
         self._inbox.attend()
+        self._streams = sys.stdout, sys.stderr
         try:
             send(self._sock, ("up", self.executor, self.incarnation, os.getpid()))
             while (message := self._inbox.next()) is not None:
@@ -57,13 +61,15 @@ class Executor:
     ) -> None:
         """`arguments`: of these tasks, in place of those in the payload."""
         stage = self._stages.get((job, number)) or Stage(job, number, None)
+        self._modules.enter(job, stage.folders)
+        self._mend_output()
         stage.load()
         out = self._outs.get(job)
         if out is None:
             out = OutFile(out_path(stage.directory, self.executor, self.incarnation))
             if stage.settings:
                 self._outs[job] = out
-        report = Report(self._sock, batch, number, out)
+        report = Report(self._sock, self._inbox, batch, number, out)
         self._inbox.begin(batch)
         try:
             argument_of = stage.argument_of
@@ -74,6 +80,12 @@ class Executor:
             report.close()
         finally:
             self._inbox.end()
+
+    def _mend_output(self) -> None:
+        """A task before may have closed or replaced what others print to."""
+        if any(stream.closed for stream in self._streams):
+            self._streams = _stream(1), _stream(2)
+        sys.stdout, sys.stderr = self._streams
 
     def _meet(self, stage: Stage) -> None:
         known = self._stages.pop((stage.job, stage.number), None)
@@ -86,6 +98,7 @@ class Executor:
             self._stages.pop(key).close()
         if job in self._outs:
             self._outs.pop(job).close()
+        self._modules.forget(job)
 
 
 def redirect_output(log_path: str) -> None:
@@ -101,6 +114,15 @@ def redirect_output(log_path: str) -> None:
     faulthandler.enable()  # should a task crash the interpreter, the log says where
 
 
+class _Log(io.FileIO):
+    """What cannot be written, because the disk is full maybe, is lost: that is no reason for a task to fail."""
+
+    def write(self, data: Any) -> int:
+        with contextlib.suppress(OSError):
+            return super().write(data) or 0
+        return memoryview(data).nbytes
+
+
 def _stream(fd: int) -> io.TextIOWrapper:
     """Line by line, so that what a task said is there even if it ends the process."""
-    return io.TextIOWrapper(io.FileIO(fd, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True)
+    return io.TextIOWrapper(_Log(fd, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True)

@@ -16,7 +16,8 @@
     timeout = 60                        # seconds; `expected` also
 
 Reading executes and imports nothing: a command is a list of words that no shell sees, and a call is a name until an
-executor runs it.  Commands run in the folder of the job file, and modules are looked for there first.
+executor runs it.  Commands run in the folder of the job file, and modules are looked for there first: but for names
+of modules that the executor itself uses.
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ def _function(table: _StageTable, place: Place, directory: Path) -> Callable[...
     if (table.command is None) == (table.call is None):
         raise ConfigError(f'{place}: expected either command = [...] or call = "module:function"')
     if table.command is not None:
+        if table.inputs:
+            raise ConfigError(f"{place.at('inputs')}: a command cannot be given inputs; expected call = ... with them")
         if not table.command or not table.command[0].strip():
             raise ConfigError(f'{place.at("command")}: empty; expected words such as ["sort", "{{task}}"]')
         if any("\0" in word for word in table.command):

@@ -6,10 +6,11 @@ import os
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from dovetail.execution.errors import RequestRefused
 from dovetail.execution.inputs import write_index
-from dovetail.execution.journal import Completion
+from dovetail.execution.journal import Completion, JournalledJob
 from dovetail.execution.outfile import FINISHED, out_path, read, scan
 from dovetail.execution.spec import JobSpec
 from dovetail.execution.status import JobStatus, JobSummary, StageStatus, State, TaskFailure
@@ -65,6 +66,17 @@ class JobRecord:
         self.failures: dict[tuple[int, int], Place] = {}  # (stage, task): where the last failed run left its word
         self.stages = [StageRecord(stage.tasks) for stage in spec.stages]
 
+    @classmethod
+    def of(cls, kept: JournalledJob, directory: Path) -> JobRecord:
+        """As the journal has it."""
+        record = cls(kept.job, kept.spec, directory, kept.submitted_s)
+        record.state, record.ended_s = kept.state, kept.ended_s  # type: ignore[assignment]
+        if kept.failure is not None:
+            place = kept.failure.pop("place", None)
+            record.failure = TaskFailure.from_json(kept.failure)
+            record.failure_place = tuple(place) if isinstance(place, list) else None
+        return record
+
     @property
     def has_ended(self) -> bool:
         return self.state != "running"
@@ -113,6 +125,21 @@ class JobRecord:
             if stage.finished:
                 done[number] = [task for task in range(stage.tasks) if stage.places[FIELDS * task] != NOWHERE]
         return done
+
+    def stage_settings(self, stage: int, *, limit_memory: bool) -> dict[str, Any]:
+        """What an executor must know of a stage before its first task of it."""
+        spec = self.spec.stages[stage]
+        inputs = None
+        if spec.inputs:
+            inputs = {self.spec.stages[parent].name: self.inputs(parent) for parent in spec.after}
+        return {
+            "payload": self.payload_path,
+            "directory": str(self.directory),
+            "inputs": inputs,
+            "cpus": spec.cpus,
+            "memory_bytes": int(spec.memory_gb * 1e9) if limit_memory else 0,
+            "sys_path": self.spec.sys_path,
+        }
 
     def inputs(self, stage: int) -> list[tuple[str, int, int]] | str:
         """Where the results of a complete stage lie, as `inputs.Inputs` takes it: of many tasks, in a file."""

@@ -11,6 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,10 @@ Completion = tuple[int, int, int, int, int, int, int]
 
 class JournalError(DovetailError):
     """The journal cannot be written or read."""
+
+
+class JournalDamaged(DovetailError):
+    """What the journal says makes no sense; waiting does not help."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,7 @@ class Journal:
             elif version != VERSION:
                 raise JournalError(f"{path}: has version {version}; this Dovetail writes version {VERSION}")
             db.execute("CREATE TABLE IF NOT EXISTS starts (start INTEGER PRIMARY KEY AUTOINCREMENT)")  # of the server
+            db.execute("CREATE TABLE IF NOT EXISTS orders (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
         except (sqlite3.Error, OSError) as error:
             raise JournalError(f"{path}: cannot be used as a journal: {error}") from error
         return cls(path, db)
@@ -91,10 +97,24 @@ class Journal:
         assert number is not None
         return number
 
+    # --- what people have ordered, and holds until they order something else ---
+
+    def order(self, name: str) -> str | None:
+        with self._reading():
+            row = self._db.execute("SELECT value FROM orders WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set_order(self, name: str, value: str | None) -> None:
+        if value is None:
+            self._do("DELETE FROM orders WHERE name = ?", (name,))
+        else:
+            self._do("INSERT OR REPLACE INTO orders VALUES (?, ?)", (name, value))
+
     # --- jobs ---
 
     def find(self, key: str) -> int | None:
-        row = self._db.execute("SELECT job FROM jobs WHERE key = ?", (key,)).fetchone()
+        with self._reading():
+            row = self._db.execute("SELECT job FROM jobs WHERE key = ?", (key,)).fetchone()
         return None if row is None else int(row[0])
 
     def begin_job(self, spec: JobSpec, key: str, submitted_s: float) -> int:
@@ -127,19 +147,25 @@ class Journal:
         text = None if failure is None else json.dumps(failure)
         self._do("UPDATE jobs SET state = ?, ended_s = ?, failure = ? WHERE job = ?", (state, ended_s, text, job))
 
+    def latest(self) -> int:
+        """The highest number that a job ever had here; 0: there was none."""
+        with self._reading():
+            row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'jobs'").fetchone()
+        return 0 if row is None else int(row[0])
+
     def forget(self, job: int) -> None:
         self._do("DELETE FROM completions WHERE job = ?", (job,))
         self._do("DELETE FROM jobs WHERE job = ?", (job,))
 
     def jobs(self) -> Iterator[JournalledJob]:
         columns = "job, key, spec, submitted_s, state, ended_s, failure"
-        for job, key, spec, submitted_s, state, ended_s, failure in self._db.execute(
-            f"SELECT {columns} FROM jobs ORDER BY job"
-        ).fetchall():
-            read = JobSpec.from_json(json.loads(spec))
-            yield JournalledJob(
-                job, key or "", read, submitted_s, state, ended_s, None if failure is None else json.loads(failure)
-            )
+        with self._reading():
+            rows = self._db.execute(f"SELECT {columns} FROM jobs ORDER BY job").fetchall()
+        for job, key, spec, submitted_s, state, ended_s, failure in rows:
+            with self._reading(f"job {job}"):
+                read = JobSpec.from_json(json.loads(spec))
+                why = None if failure is None else json.loads(failure)
+            yield JournalledJob(job, key or "", read, submitted_s, state, ended_s, why)
 
     # --- completions ---
 
@@ -164,22 +190,34 @@ class Journal:
         self._gathered.clear()
 
     def completions(self, job: int) -> list[Completion]:
-        rows = self._db.execute(
-            "SELECT job, stage, task, executor, incarnation, offset, length FROM completions WHERE job = ?", (job,)
-        )
-        return [tuple(row) for row in rows]
+        columns = "job, stage, task, executor, incarnation, offset, length"
+        with self._reading(f"job {job}"):
+            rows = self._db.execute(f"SELECT {columns} FROM completions WHERE job = ?", (job,))
+            return [tuple(row) for row in rows]
 
     def counts(self, job: int) -> list[tuple[int, int]]:
         """(stage, finished tasks)"""
-        return self._db.execute(
-            "SELECT stage, count(*) FROM completions WHERE job = ? GROUP BY stage", (job,)
-        ).fetchall()
+        with self._reading(f"job {job}"):
+            return self._db.execute(
+                "SELECT stage, count(*) FROM completions WHERE job = ? GROUP BY stage", (job,)
+            ).fetchall()
 
     def _do(self, statement: str, values: tuple[object, ...] = ()) -> None:
         try:
             self._db.execute(statement, values)
         except sqlite3.Error as error:
             raise self._error(error) from error
+
+    @contextmanager
+    def _reading(self, what: str = "") -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, ValueError, TypeError, DovetailError) as error:
+            where = f", {what}" if what else ""
+            raise JournalDamaged(
+                f"{self._path}{where}: the journal cannot be read: {error}; if it is damaged, move it away, or restore "
+                "an earlier copy of the directory"
+            ) from error
 
     def _error(self, error: sqlite3.Error) -> JournalError:
         return JournalError(f"{self._path}: the journal cannot be written: {error}")

@@ -3,7 +3,8 @@
     python -m dovetail.execution.node_manager --socket DIR/workers.sock --node NAME
 
 One thread, one loop, nothing polled unless an executor has a memory limit.  It lives exactly as long as its connection
-to the server, and no executor outlives it.  What tasks print goes to DIR/logs/executor-N.log.
+to the server, and no executor outlives it, nor anything that a task has started.  What tasks print goes to
+DIR/logs/executor-N.log.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ class Child:
 
 
 class NodeManager:
+    """`occupant` and `occupy` say what is forked; others than executors override them."""
+
+    occupant = "executor"
+
     def __init__(self, socket_path: str, name: str) -> None:
         self.socket_path = socket_path
         self.name = name
@@ -107,6 +112,10 @@ class NodeManager:
         self._ended.discard(pid)
         self._children[pid] = child
 
+    def occupy(self, child: Child) -> int:
+        """What the forked process does; its exit status."""
+        return Executor(self.socket_path, child.executor, child.incarnation).run()
+
     def _become_executor(self, child: Child, parent: int) -> None:
         """In the forked process; never returns."""
         status = EXIT_SOFTWARE
@@ -119,8 +128,8 @@ class NodeManager:
             for inherited in (self._server, self._wake, self._wake_end, self._selector):
                 inherited.close()
             logs = os.path.join(os.path.dirname(self.socket_path), "logs")
-            redirect_output(os.path.join(logs, f"executor-{child.executor}.log"))
-            status = Executor(self.socket_path, child.executor, child.incarnation).run()
+            redirect_output(os.path.join(logs, f"{self.occupant}-{child.executor}.log"))
+            status = self.occupy(child)
         except BaseException:
             traceback.print_exc()
         finally:
@@ -196,16 +205,16 @@ def _ending(status: int) -> tuple[str, str]:
         return "signal", f"signal {-code}"
 
 
-def main() -> int:
+def main(kind: type[NodeManager] = NodeManager) -> int:
     parser = argparse.ArgumentParser(description="Node manager of a Dovetail engine; started by its server.")
     parser.add_argument("--socket", required=True, help="the server's socket for workers")
     parser.add_argument("--node", required=True, help="name of this machine")
     args = parser.parse_args()
-    process_tree.die_with_parent(os.getppid())
+    process_tree.die_with_parent(os.getppid(), signal.SIGTERM)  # which leaves us time to take everything along
     with contextlib.suppress(PermissionError):  # it leads a session already
         os.setsid()  # an interrupt at the server's terminal is the server's to handle
     try:
-        return NodeManager(os.path.abspath(args.socket), args.node).run()
+        return kind(os.path.abspath(args.socket), args.node).run()
     except (OSError, WireError) as error:
         print(f"node manager {args.node}: {error}", file=sys.stderr)
         return 1

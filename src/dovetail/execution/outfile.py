@@ -81,26 +81,37 @@ class OutFile:
         return self._end - self._written
 
     def flush(self) -> None:
-        """Write what was gathered.  If that fails nothing of it is in the file, and it is forgotten."""
+        """Write what was gathered.  If that fails nothing of it is in the file: try again, or `drop` it."""
         if not self._parts:
             return
-        parts, self._parts = self._parts, []
+        parts = self._parts
         try:
             if self._fd < 0:
                 self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             if self._end - self._written <= GROUP_BYTES:
-                self._write([b"".join(parts)])
+                self._write(b"".join(parts))
             else:
-                self._write(parts)
+                self._write_all(parts)
         except OSError:
-            self._end = self._written
             # Half a record, or whole ones that will be reported as failed, must not be found by a later scan.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, self._written)
+            self.close()
             raise
+        self._parts = []
         self._written = self._end
 
-    def _write(self, parts: list[bytes]) -> None:
+    def drop(self) -> None:
+        """Forget what was gathered."""
+        self._parts = []
+        self._end = self._written
+
+    def _write(self, data: bytes) -> None:
+        done = os.pwrite(self._fd, data, self._written)
+        while done < len(data):
+            done += os.pwrite(self._fd, data[done:], self._written + done)
+
+    def _write_all(self, parts: list[bytes]) -> None:
         position = self._written
         for first in range(0, len(parts), 512):  # the kernel takes 1,024 at a time
             views = [memoryview(part) for part in parts[first : first + 512]]

@@ -99,7 +99,8 @@ class Payload:
         return cls(view, name, _checked_stages(view, name))
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Payload:
+    def open(cls, path: str | os.PathLike[str], only: int | None = None) -> Payload:
+        """`only`: the stage that is wanted; of the others nothing is looked at, for there may be very many."""
         name = os.fspath(path)
         try:
             with open(path, "rb") as file:
@@ -110,7 +111,7 @@ class Payload:
             raise PayloadError(f"{name}: is empty, expected a payload") from error
         view = memoryview(mapped)
         try:
-            return cls(view, name, _checked_stages(view, name), mapped)
+            return cls(view, name, _checked_stages(view, name, only), mapped)
         except PayloadError:
             view.release()
             mapped.close()
@@ -182,7 +183,7 @@ class Payload:
         return fields
 
 
-def _checked_stages(data: memoryview, name: str) -> int:
+def _checked_stages(data: memoryview, name: str, only: int | None = None) -> int:
     """The number of stages, if everything that an executor relies on lies within the file."""
     size = len(data)
     if size < HEADER.size or data[: len(MAGIC)] != MAGIC:
@@ -194,7 +195,9 @@ def _checked_stages(data: memoryview, name: str) -> int:
         raise PayloadError(f"{name}: has {size} bytes, but says it should have {total}: cut short or damaged")
     if HEADER.size + STAGE.size * stages > size:
         raise PayloadError(f"{name}: is too short for its {stages} stages")
-    for stage, fields in enumerate(STAGE.iter_unpack(data[HEADER.size : HEADER.size + STAGE.size * stages])):
+    first, last = (0, stages) if only is None else (only, min(only + 1, stages))
+    entries = STAGE.iter_unpack(data[HEADER.size + STAGE.size * first : HEADER.size + STAGE.size * last])
+    for stage, fields in enumerate(entries, first):
         function_at, function_bytes, tasks, kind, offsets_at = fields
         offsets = 0 if kind == RANGE else 2 if kind == ONE else tasks + 1
         if kind > ONE or tasks < 1 or function_at + function_bytes > size or offsets_at + 8 * offsets > size:

@@ -12,9 +12,10 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 
-def die_with_parent(parent_pid: int) -> None:
-    """Have the kernel kill this process when its parent ends; at once, if that has happened already."""
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def die_with_parent(parent_pid: int, number: int = signal.SIGKILL) -> None:
+    """Have the kernel signal this process when its parent ends, or the thread of it that started us; it is killed at
+    once if that has happened already."""
+    prctl(PR_SET_PDEATHSIG, number)
     if os.getppid() != parent_pid:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -42,6 +43,20 @@ def children(pid: int) -> list[int]:
             return [int(child) for child in file.read().split()]
     except OSError:
         return []
+
+
+def marked(name: str, value: str) -> list[int]:
+    """Processes of this user that were given such an environment, or that descend from one; but for this one."""
+    mark = f"{name}={value}".encode()
+    found = []
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if mark in file.read().split(b"\0") and pid != os.getpid():
+                    found.append(pid)
+        except OSError:  # it is gone, or somebody else's
+            continue
+    return found
 
 
 def session(pid: int) -> int:

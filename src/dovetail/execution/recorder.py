@@ -15,7 +15,8 @@ from dovetail.execution.controller.state import Round
 from dovetail.execution.job_table import JobRecord
 from dovetail.execution.outfile import FINISHED
 from dovetail.execution.workers import Entry
-from dovetail.records.dag import DagDecisions, DagEdges, DagJobs, DagRun, DagStages, DagTasks, run_name
+from dovetail.records.dag import DagDecisions, DagEdges, DagJobs, DagRun, DagStages, DagTasks
+from dovetail.records.run import run_name
 
 TaskRow = tuple[int, int, int, int, bool, float, float]
 """executor, job, stage, wave, lost, start_s, end_s"""

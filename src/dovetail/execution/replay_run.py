@@ -19,7 +19,7 @@ import numpy as np
 from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.execution.controller import Controller, ControllerOptions
 from dovetail.execution.controller.messages import Run
-from dovetail.execution.engines.local import LocalOptions
+from dovetail.execution.engines.local_options import LocalOptions
 from dovetail.execution.engines.ray import RayOptions
 from dovetail.execution.journal import Journal
 from dovetail.execution.payload import Payload
@@ -100,7 +100,7 @@ def run_replay(
             return Replayed(
                 jobs,
                 overheads,
-                controller.decisions,
+                controller.incumbent.decisions,
                 tuple(f"{kind}: {text}" for _, _, kind, text in server.notices),
                 recorder.dag_run(name, params or {}, seed, executors, list(server.jobs.values())),
             )

@@ -14,11 +14,12 @@ import os
 import selectors
 import signal
 import socket
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,12 +31,15 @@ from dovetail.execution.addresses import TOKEN_FILE, TcpAddress, control_socket,
 from dovetail.execution.control_hub import ControlHub
 from dovetail.execution.controller import Controller, ControllerOptions
 from dovetail.execution.controller.tape import TapeWriter
-from dovetail.execution.engines.local import LocalOptions, LocalWorkers
+from dovetail.execution.engines.local import LocalWorkers
+from dovetail.execution.engines.local_options import LocalOptions
 from dovetail.execution.engines.ray import RayOptions, RayWorkers
 from dovetail.execution.journal import Journal, JournalError
 from dovetail.execution.server import RETRY_JOURNAL_S, Server
 from dovetail.execution.service import ServerService
+from dovetail.execution.swaps import kept_swap
 from dovetail.execution.workers import Workers
+from dovetail.records.beliefs import BeliefsFile
 from dovetail.schedulers import SCHEDULERS
 
 EngineName = Literal["local", "ray"]
@@ -59,7 +63,9 @@ class ServerOptions:
     moving_delay_s: float = 0.0
     batch_s: float = 0.005
     crashes: int = 4  # executors that one task may take down before its job is given up
+    kills: int = 30  # the same, of executors that somebody may have killed
     listen: str = ""  # HOST:PORT; empty: only the Unix socket
+    beliefs: str = ""  # file with what the scheduler has learned, read at the start and kept up to date; empty: none
     tape: str = ""  # file for the log of events, from which the controller's every step can be replayed; empty: none
 
 
@@ -72,6 +78,7 @@ def make_controller(options: ServerOptions, classes: tuple[ExecutorClass, ...]) 
         options.batch_s,
         batches_ahead=BATCHES_AHEAD[options.engine],
         crashes=options.crashes,
+        kills=options.kills,
         fallback=options.fallback,
     )
     return Controller(settings, options.scheduler, scheduler, lambda: SCHEDULERS.create(options.fallback))
@@ -85,8 +92,14 @@ def make_workers(directory: Path, options: ServerOptions, *, sweeps: bool = Fals
     return workers
 
 
-def serve(directory: Path, options: ServerOptions, ready: Callable[[Server, str], None] = lambda *_: None) -> None:
-    """Run a server until it is told to stop.  `ready` is called with it and its TCP address, if it has one.
+def serve(
+    directory: Path,
+    options: ServerOptions,
+    ready: Callable[[Server, str], None] = lambda *_: None,
+    parent_pid: int | None = None,
+) -> None:
+    """Run a server until it is told to stop, or its parent, if it is to die with it, is gone.  `ready` is called with
+    the server and its TCP address, if it has one.
 
     Everything that matters is on the disk, so a server that fails for a reason nobody thought of is started again.
     """
@@ -94,7 +107,7 @@ def serve(directory: Path, options: ServerOptions, ready: Callable[[Server, str]
     if listen is not None:
         check_can_listen(listen)  # before anything is made
     directory = prepare(directory)
-    with locked(directory), stop_signals() as wake:
+    with locked(directory), stop_signals() as wake, end_of(parent_pid) as orphaned:
         failed_s: list[float] = []
         was_ready = False
 
@@ -105,7 +118,7 @@ def serve(directory: Path, options: ServerOptions, ready: Callable[[Server, str]
 
         while True:
             try:
-                _serve_once(directory, options, listen, wake, first_ready)
+                _serve_once(directory, options, listen, wake, orphaned, first_ready)
                 return
             except Exception as error:
                 if isinstance(error, DovetailError) and not was_ready:
@@ -125,15 +138,25 @@ def _serve_once(
     options: ServerOptions,
     listen: TcpAddress | None,
     wake: socket.socket,
+    orphaned: int | None,
     ready: Callable[[Server, str], None],
 ) -> None:
     workers = make_workers(directory, options, sweeps=True)
-    controller = make_controller(options, workers.classes())
     journal = Journal.open(directory / "journal.sqlite")
+    try:
+        controller = _controller(options, journal, workers.classes())
+    except BaseException:
+        journal.close()
+        raise
     tape = TapeWriter(Path(options.tape)) if options.tape else None
-    server = Server(directory, controller, workers, journal, tape=tape)
+    is_swapped = controller.incumbent.name != options.scheduler
+    has_use = not is_swapped or controller.incumbent.beliefs() is not None
+    beliefs = BeliefsFile(Path(options.beliefs)) if options.beliefs and has_use else None
+    server = Server(directory, controller, workers, journal, tape=tape, beliefs=beliefs)
     server.selector.register(wake, selectors.EVENT_READ, lambda mask, now_s: _stop(server, wake))
-    hub = ControlHub(ServerService(server), make_token(directory / TOKEN_FILE) if listen else "")
+    if orphaned is not None:
+        server.selector.register(orphaned, selectors.EVENT_READ, lambda mask, now_s: _end(server))
+    hub = ControlHub(ServerService(server, options.scheduler), make_token(directory / TOKEN_FILE) if listen else "")
     sockets = server.attend(hub)
     try:
         control_socket(directory).unlink(missing_ok=True)  # the directory is locked: nobody listens there
@@ -148,6 +171,18 @@ def _serve_once(
         control_socket(directory).unlink(missing_ok=True)
 
 
+def _controller(options: ServerOptions, journal: Journal, classes: tuple[ExecutorClass, ...]) -> Controller:
+    """With the scheduler that was swapped in, if it can still be had."""
+    name = kept_swap(journal, options.scheduler)
+    try:
+        return make_controller(replace(options, scheduler=name), classes)
+    except DovetailError as error:
+        if name == options.scheduler:
+            raise
+        log.warning("%s was in charge, but is not to be had: %s", name, error)
+        return make_controller(options, classes)
+
+
 def check_can_listen(address: TcpAddress) -> None:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
@@ -157,14 +192,19 @@ def check_can_listen(address: TcpAddress) -> None:
 
 
 def prepare(directory: Path) -> Path:
-    """The directory, made if need be, for this user alone."""
+    """The directory, made if need be, for this user alone; one that is there stays as it is, if it will do."""
     directory = directory.absolute()
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (directory / "jobs").mkdir(exist_ok=True, mode=0o700)
-        directory.chmod(0o700)
+        others = stat.S_IMODE(directory.stat().st_mode) & 0o022
+        if not others:
+            (directory / "jobs").mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
         raise ConfigError(f"{directory}: cannot hold an engine: {error.strerror}") from error
+    if others:
+        raise ConfigError(
+            f"{directory}: others may write there; expected a directory that only you can write to (chmod go-w)"
+        )
     return directory
 
 
@@ -201,19 +241,44 @@ def stop_signals() -> Iterator[socket.socket]:
         end.close()
 
 
+@contextmanager
+def end_of(pid: int | None) -> Iterator[int | None]:
+    """A file that becomes readable when our parent ends: the process, whichever of its threads has started us."""
+    if pid is None:
+        yield None
+        return
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise ConfigError(f"process {pid}, which wanted an engine, is gone") from None
+    except OSError:  # a kernel that cannot do it: the thread that started us must live as long as we are wanted
+        process_tree.die_with_parent(pid)
+        yield None
+        return
+    try:
+        if os.getppid() != pid:
+            raise ConfigError(f"process {pid}, which wanted an engine, is gone")
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _end(server: Server) -> None:
+    server.is_running = False
+
+
 def _stop(server: Server, wake: socket.socket) -> None:
     heard = wake.recv(64)
     if signal.SIGTERM in heard or signal.SIGINT in heard:
-        server.is_running = False
+        _end(server)
 
 
 def main() -> int:
     directory, text = sys.argv[1:]
     values: dict[str, Any] = json.loads(text)
-    if values.pop("die_with", None) is not None:
-        process_tree.die_with_parent(os.getppid())
+    parent_pid = values.pop("parent_pid", None)
     try:
-        serve(Path(directory), build(ServerOptions, values, "engine"))
+        serve(Path(directory), build(ServerOptions, values, "engine"), parent_pid=parent_pid)
     except DovetailError as error:
         print(error, file=sys.stderr)
         return 2

@@ -2,12 +2,11 @@
 
 Whatever comes in becomes an event for the controller; what it answers is carried out; completions are journalled.
 The order matters in two places: a job is acknowledged only once it is in the journal, and its end is told to those who
-wait only once that is.  If the journal cannot be written, nothing new is started until it can be.
+wait only once that is.  If the journal or a result cannot be written, nothing new is started until it can be.
 """
 
 from __future__ import annotations
 
-import heapq
 import logging
 import selectors
 import time
@@ -20,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.observation import Observation
+from dovetail.execution.agenda import Agenda
+from dovetail.execution.aside import Aside
 from dovetail.execution.control_hub import ControlHub
 from dovetail.execution.control_sockets import ControlSockets
 from dovetail.execution.controller import Controller
@@ -36,6 +37,7 @@ from dovetail.execution.controller.messages import (
     Restart,
     Resumed,
     Run,
+    Stalled,
     TaskEnd,
     TasksEnded,
     TimePassed,
@@ -43,16 +45,22 @@ from dovetail.execution.controller.messages import (
 from dovetail.execution.controller.tape import TapeWriter
 from dovetail.execution.job_table import JobRecord
 from dovetail.execution.journal import Journal, JournalError
+from dovetail.execution.kept_beliefs import KeptBeliefs
 from dovetail.execution.outfile import CANCELLED, FAILED, FINISHED
 from dovetail.execution.overheads import Overheads
 from dovetail.execution.recorder import Recorder
+from dovetail.execution.sent import SentBatches
 from dovetail.execution.spec import JobSpec
 from dovetail.execution.status import State, TaskFailure
 from dovetail.execution.workers import Connected, Entry, Workers
+from dovetail.records.beliefs import BeliefsFile
 
 COMMIT_EVERY_S = 0.02
 RETRY_JOURNAL_S = 1.0
 OBSERVE_EVERY_S = 1.0
+STALL_S = 0.05  # without listening: below it, tasks cannot tell
+FEW = 100  # turns
+DRAINING = "draining"  # order in the journal
 INCARNATIONS = 1_000_000  # of one executor under one server, at most
 KEPT_NOTICES = 1000
 STATES: dict[str, State] = {"done": "succeeded", "failed": "failed", "cancelled": "cancelled"}
@@ -61,17 +69,6 @@ Arguments = Callable[[Run], Sequence[Any]]
 """What tasks of a replay are called with; see `replay`."""
 
 log = logging.getLogger("dovetail.execution")
-
-
-class Sent:
-    """A batch that an executor has."""
-
-    __slots__ = ("left", "prompt", "run")
-
-    def __init__(self, run: Run, prompt: bool) -> None:
-        self.run = run
-        self.left = len(run.tasks)
-        self.prompt = prompt  # it was sent as soon as the executor was free, or earlier
 
 
 class Server:
@@ -88,8 +85,10 @@ class Server:
         arguments: Arguments | None = None,
         tape: TapeWriter | None = None,
         recorder: Recorder | None = None,
+        beliefs: BeliefsFile | None = None,
     ) -> None:
-        """With a `time_scale` of 0.01 the controller's seconds pass every 10 ms: replays run by it."""
+        """With a `time_scale` of 0.01 the controller's seconds pass every 10 ms: replays run by it.  `beliefs`: of the
+        scheduler, read at the start and written now and then."""
         self.directory = directory
         self.controller = controller
         self.workers = workers
@@ -98,10 +97,11 @@ class Server:
         self.notices: deque[tuple[int, float, str, str]] = deque(maxlen=KEPT_NOTICES)  # number, time, kind, text
         self.overheads = Overheads()
         self.executors_up: dict[int, str] = {}  # node by executor
-        self.sent: dict[int, dict[int, Sent]] = {}  # by executor, by batch
+        self.sent = SentBatches(self.overheads)
         self.is_draining = False
         self.is_running = True
-        self.journal_trouble = ""  # why nothing new is started
+        self.journal_trouble = ""  # why it cannot be written
+        self._full: dict[int, str] = {}  # executors that wait for room for a result
         self.selector = selectors.DefaultSelector()
         self.started_s = time.time()
         self.tasks_finished = 0
@@ -113,15 +113,14 @@ class Server:
         self._arguments = arguments
         self._tape = tape
         self._recorder = recorder
-        self._handled_s = self._origin_s
-        self._held_runs: list[Run] = []  # until the journal can be written again
+        self._beliefs = None if beliefs is None else KeptBeliefs(beliefs, controller.incumbent, self.notice)
+        self._handled_s = self._deaf_since_s = self._origin_s
+        self._held_runs: list[Run] = []  # until there is no trouble
         self._unsaved_ends: list[JobEnded] = []
         self._commit_at_s = float("inf")
         self._retry_at_s = float("inf")
-        self._last_end_s: dict[int, float] = {}  # of a task, by executor
-        self._reporting = -1  # the executor whose report is being handled
-        self._agenda: list[tuple[float, int, Callable[[], None]]] = []
-        self._tie = count()
+        self._agenda = Agenda()
+        self.aside = Aside(self.selector)
         self._numbers = count()
         self.hub: ControlHub | None = None
         self.sockets: ControlSockets | None = None
@@ -136,10 +135,13 @@ class Server:
 
     def start(self) -> None:
         if self._tape is not None:
-            self._tape.open(self.controller.options, self.controller.scheduler_name)
+            self._tape.open(self.controller.options, self.controller.incumbent.name)
         if self._recorder is not None:
             self.controller.tell_decisions(self._recorder.decided)
+        if self._beliefs is not None:
+            self._beliefs.read(self.handle, self._agenda)
         self.first_incarnation = self.journal.count_start() * INCARNATIONS
+        self.is_draining = self.journal.order(DRAINING) is not None
         self._resume_jobs()
         self._has_workers = True
         self.workers.start(self.selector, self)
@@ -147,13 +149,16 @@ class Server:
 
     def step(self) -> None:
         """Wait for something to happen, and handle it."""
-        for key, mask in self.selector.select(self._patience_s()):
+        patience_s, asked_s = self._patience_s(), time.monotonic()
+        ready = self.selector.select(patience_s)
+        heard_s = time.monotonic()
+        late_s = 0.0 if patience_s is None else max(0.0, heard_s - asked_s - patience_s)
+        self._deaf_since_s += heard_s - asked_s - late_s
+        for key, mask in ready:
             key.data(mask, time.monotonic())
         now_s = time.monotonic()
-        while self._agenda and self._agenda[0][0] <= now_s:
-            heapq.heappop(self._agenda)[2]()
-        while self.controller.next_timer_s() <= self.scaled_s(now_s):
-            self.handle(TimePassed())
+        self._agenda.do_until(now_s)
+        self._let_time_pass(now_s)
         if self.workers.next_timer_s() <= now_s:
             self.workers.on_time(now_s)
         if self.hub is not None and self.hub.next_timer_s() <= now_s:
@@ -164,14 +169,32 @@ class Server:
         if self.sockets is not None:
             self.sockets.flush()
 
+    def _let_time_pass(self, now_s: float) -> None:
+        """Before anybody's time is up, all that was said is heard, and what was sent late is known to be."""
+        deaf_s, self._deaf_since_s = now_s - self._deaf_since_s, now_s
+        if deaf_s > STALL_S:
+            self.handle(Stalled(deaf_s / self._time_scale))
+        if self.controller.next_deadline_s <= self.scaled_s(now_s):
+            for _ in range(FEW):
+                ready = self.selector.select(0.0)
+                for key, mask in ready:
+                    key.data(mask, time.monotonic())
+                if not ready:
+                    break
+        while self.controller.next_timer_s() <= self.scaled_s(now_s):
+            self.handle(TimePassed())
+
     def close(self) -> None:
         """Whatever fails on the way, the rest is closed too."""
         with ExitStack() as rest:
             rest.callback(self.selector.close)
+            rest.callback(self.aside.close)
             if self._tape is not None:
                 rest.callback(self._tape.close)
             rest.callback(self.journal.close)
             rest.callback(self._leave_workers)
+            if self._beliefs is not None:
+                rest.callback(self._beliefs.write)
             if self.sockets is not None:
                 rest.callback(self.sockets.close)
                 rest.callback(self.sockets.flush)
@@ -185,12 +208,12 @@ class Server:
 
     def at(self, delay_s: float, action: Callable[[], None]) -> None:
         """Do something later, on this thread."""
-        heapq.heappush(self._agenda, (time.monotonic() + delay_s, next(self._tie), action))
+        self._agenda.at(delay_s, action)
 
     def _patience_s(self) -> float | None:
         now_s = time.monotonic()
         due_s = min(
-            self._agenda[0][0] if self._agenda else float("inf"),
+            self._agenda.next_s,
             self._origin_s + self.controller.next_timer_s() * self._time_scale,
             self.workers.next_timer_s(),
             float("inf") if self.hub is None else self.hub.next_timer_s(),
@@ -204,7 +227,7 @@ class Server:
         waited_s, tasks = self.overheads.drain("free to start"), self.tasks_finished - self._tasks_observed
         self._tasks_observed = self.tasks_finished
         executors = max(1, len(self.executors_up))
-        self.controller.observe(
+        self.controller.incumbent.observe(
             Observation(
                 scheduling_overhead_s=sum(waited_s) / len(waited_s) if waited_s else None,
                 utilisation=len(self.controller.busy_executors()) / executors,
@@ -218,8 +241,8 @@ class Server:
     def submit(self, spec: JobSpec, payload: Callable[[Path], None], key: str = "", **event: Any) -> int:
         """Accept a job durably; `payload` writes its payload to the path it is given."""
         self.controller.check(spec)
-        if self.journal_trouble:
-            raise JournalError(f"no job is accepted now: {self.journal_trouble}")
+        if self.trouble:
+            raise JournalError(f"no job is accepted now: {self.trouble}")
         submitted_s = time.time()
         job = self.journal.begin_job(spec, key, submitted_s)
         record = JobRecord(job, spec, self._job_path(job), submitted_s)
@@ -242,13 +265,7 @@ class Server:
     def _resume_jobs(self) -> None:
         """After a restart: everything the journal and the out files know."""
         for kept in self.journal.jobs():
-            record = JobRecord(kept.job, kept.spec, self._job_path(kept.job), kept.submitted_s)
-            record.state, record.ended_s = kept.state, kept.ended_s  # type: ignore[assignment]
-            self.jobs[kept.job] = record
-            if kept.failure is not None:
-                place = kept.failure.pop("place", None)
-                record.failure = TaskFailure.from_json(kept.failure)
-                record.failure_place = tuple(place) if isinstance(place, list) else None
+            record = self.jobs[kept.job] = JobRecord.of(kept, self._job_path(kept.job))
             if record.has_ended:
                 for stage, count in self.journal.counts(kept.job):
                     record.stages[stage].finished = count
@@ -278,11 +295,10 @@ class Server:
                 self._carry_out(instruction)
 
     def _run(self, run: Run) -> None:
-        if self.journal_trouble:
+        if self.trouble:
             self._held_runs.append(run)
             return
-        sent = self.sent.setdefault(run.executor, {})
-        sent[run.batch] = Sent(run, bool(sent) or self._reporting == run.executor)
+        self.sent.add(run)
         self.workers.run(run, None if self._arguments is None else self._arguments(run))
 
     def _carry_out(self, instruction: Instruction) -> None:
@@ -322,19 +338,46 @@ class Server:
                 self._save_end(self._unsaved_ends[0])
                 self._unsaved_ends.pop(0)
         except JournalError as error:
-            if not self.journal_trouble:
-                self.handle(Held())
-                self.notice("journal", f"{error}; nothing new is started until it can be")
-            self.journal_trouble = str(error)
+            before, self.journal_trouble = self.trouble, str(error)
+            self._hold(before, "journal")
             self._retry_at_s = time.monotonic() + RETRY_JOURNAL_S
             return
         if self.journal_trouble:
             self.journal_trouble = ""
             self.notice("journal", "the journal can be written again")
+            self._go_on()
+
+    # --- trouble ---
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing new is started; empty: all is well."""
+        return self.journal_trouble or next(iter(self._full.values()), "")
+
+    def _hold(self, before: str, kind: str) -> None:
+        if not before:
+            self.handle(Held())
+            self.notice(kind, f"{self.trouble}; nothing new is started until it can be")
+
+    def _go_on(self) -> None:
+        if not self.trouble:
             held, self._held_runs = self._held_runs, []
             for run in held:
                 self._run(run)
             self.handle(Resumed())
+
+    def disk_is_full(self, executor: int, why: str) -> None:
+        before, self._full[executor] = self.trouble, why
+        self._hold(before, "disk")
+
+    def disk_has_room(self, executor: int) -> None:
+        if self._full.pop(executor, None) is not None and not self._full:
+            self.notice("disk", "results can be written again")
+            self._go_on()
+
+    def is_unsaved(self, job: int) -> bool:
+        """Whether it has ended, but only we know."""
+        return any(end.job == job for end in self._unsaved_ends)
 
     def _save_end(self, end: JobEnded) -> None:
         record = self.jobs[end.job]
@@ -353,31 +396,23 @@ class Server:
         self.executors_up[executor] = node
         self.handle(ExecutorUp(executor, self.workers.executor_class(executor), node))
 
-    def executor_down(self, executor: int, why: str, blameless: bool) -> None:
+    def executor_down(self, executor: int, why: str, blameless: bool, killed: bool = False) -> None:
         self.executors_up.pop(executor, None)
-        lost = self.sent.pop(executor, {})
+        lost = self.sent.lose(executor)
         self._held_runs = [held for held in self._held_runs if held.executor != executor]
-        for sent in lost.values():
-            if sent.run.job in self.jobs:
-                self.jobs[sent.run.job].stages[sent.run.stage].lost += 1
+        for run in lost:
+            if run.job in self.jobs:
+                self.jobs[run.job].stages[run.stage].lost += 1
         self.notice("executor", f"executor {executor} is lost: {why}")
-        self.handle(ExecutorDown(executor, why, blameless))
+        self.handle(ExecutorDown(executor, why, blameless, killed))
+        self.disk_has_room(executor)  # as far as this one is concerned
 
     def tasks_ended(
         self, executor: int, incarnation: int, batch: int, entries: Sequence[Entry], leaving: bool = False
     ) -> None:
-        batches = self.sent.get(executor, {})
-        if batch not in batches:
+        run = self.sent.report(executor, batch, entries)
+        if run is None:
             return
-        sent = batches[batch]
-        if sent.prompt:
-            sent.prompt = False
-            self.overheads.add("free to start", entries[0][4] - self._last_end_s[executor])
-        self._last_end_s[executor] = entries[-1][5]
-        sent.left -= len(entries)
-        if sent.left <= 0:
-            del batches[batch]
-        run = sent.run
         record = self.jobs.get(run.job)
         if record is not None and not record.has_ended:  # what comes later changes nothing any more
             self._note_results(record, run, executor, incarnation, entries)
@@ -388,11 +423,11 @@ class Server:
         ]
         if self._recorder is not None:
             self._recorder.ended(run, entries, self._origin_s, self._time_scale)
-        self._reporting = executor
+        self.sent.reporting = executor
         try:
             self.handle(TasksEnded(executor, batch, ends, leaving))
         finally:
-            self._reporting = -1
+            self.sent.reporting = -1
 
     def _note_results(
         self, record: JobRecord, run: Run, executor: int, incarnation: int, entries: Sequence[Entry]
@@ -418,19 +453,7 @@ class Server:
         log.info("%s: %s", kind, text)
 
     def stage_settings(self, job: int, stage: int) -> Mapping[str, Any]:
-        record = self.jobs[job]
-        spec = record.spec.stages[stage]
-        inputs = None
-        if spec.inputs:
-            inputs = {record.spec.stages[parent].name: record.inputs(parent) for parent in spec.after}
-        return {
-            "payload": record.payload_path,
-            "directory": str(record.directory),
-            "inputs": inputs,
-            "cpus": spec.cpus,
-            "memory_bytes": 0 if self._arguments is not None else int(spec.memory_gb * 1e9),
-            "sys_path": record.spec.sys_path,
-        }
+        return self.jobs[job].stage_settings(stage, limit_memory=self._arguments is None)
 
     def job_directory(self, job: int) -> str:
         return str(self._job_path(job))

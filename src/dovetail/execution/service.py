@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
-from dovetail.execution.controller.messages import JobCancelled, SchedulerReplaced
+from dovetail.execution.controller.messages import AnyScheduler, JobCancelled, SchedulerReplaced
 from dovetail.execution.errors import InvalidJob, RequestRefused
 from dovetail.execution.job_table import JobRecord
 from dovetail.execution.payload import Payload, PayloadError
-from dovetail.execution.server import Server
+from dovetail.execution.server import DRAINING, Server
 from dovetail.execution.spec import JobSpec
 from dovetail.execution.status import EngineStatus, JobStatus, ResultsPart
-from dovetail.schedulers import SCHEDULERS
+from dovetail.execution.swaps import keep_swap
+from dovetail.execution.understudy import rehearsed
 
 LATEST = 1000  # ended jobs that a status lists
 
@@ -22,8 +24,11 @@ LATEST = 1000  # ended jobs that a status lists
 class ServerService:
     """A `control_hub.Service`."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, scheduler: str = "") -> None:
+        """`scheduler`: that the engine was started with, or would have been but for an earlier swap."""
         self._server = server
+        self._asked_for = scheduler or server.controller.incumbent.name
+        self._swaps: dict[str, list[Callable[[str | Exception], None]]] = {}  # being prepared: who waits for them
         self._recalled: JobRecord | None = None  # the ended job whose results were asked for last
 
     def submit(self, spec: JobSpec, payload: bytes, key: str) -> int:
@@ -45,11 +50,10 @@ class ServerService:
     def status(self) -> EngineStatus:
         server = self._server
         running = dict.fromkeys(server.jobs, 0)
-        for batches in server.sent.values():
-            for sent in list(batches.values())[:1]:
-                running[sent.run.job] = running.get(sent.run.job, 0) + 1
+        for run in server.sent.running():
+            running[run.job] = running.get(run.job, 0) + 1
         return EngineStatus(
-            scheduler=server.controller.scheduler_name,
+            scheduler=server.controller.incumbent.name,
             executors=len(server.executors_up),
             busy=len(server.controller.busy_executors()),
             nodes=len(set(server.executors_up.values())),
@@ -57,7 +61,7 @@ class ServerService:
             up_s=time.time() - server.started_s,
             jobs=tuple(record.summary(running[record.job]) for record in self._latest()),
             overheads=server.overheads.status(),
-            trouble=server.journal_trouble,
+            trouble=server.trouble,
         )
 
     def _latest(self) -> list[JobRecord]:
@@ -82,15 +86,35 @@ class ServerService:
         ok, payloads = record.results(stage, start, count)
         return ResultsPart(tuple(ok), tuple(payloads))
 
-    def cancel(self, job: int) -> None:
+    def cancel(self, job: int) -> bool:
         if not self._record(job).has_ended:
             self._server.handle(JobCancelled(job))
+        return not self._server.is_unsaved(job)
 
     def drain(self, on: bool) -> None:
+        self._server.journal.set_order(DRAINING, "yes" if on else None)
         self._server.is_draining = on
 
-    def swap(self, scheduler: str) -> None:
-        self._server.handle(SchedulerReplaced(scheduler, SCHEDULERS.create(scheduler)))
+    def swap(self, scheduler: str, then: Callable[[str | Exception], None]) -> None:
+        waiting = self._swaps.setdefault(scheduler, [])
+        waiting.append(then)
+        if len(waiting) == 1:  # otherwise a client has lost patience, and asks again
+            options = self._server.controller.options
+            self._server.aside.do(partial(rehearsed, scheduler, options), partial(self._swapped, scheduler))
+
+    def _swapped(self, name: str, outcome: AnyScheduler | Exception) -> None:
+        """The new scheduler is ready, or never will be."""
+        told: str | Exception
+        try:
+            if isinstance(outcome, Exception):
+                raise outcome
+            keep_swap(self._server.journal, self._asked_for, name)
+            self._server.handle(SchedulerReplaced(name, outcome))
+            told = self._server.controller.incumbent.took_over
+        except Exception as error:
+            told = error
+        for then in self._swaps.pop(name):
+            then(told)
 
     def down(self) -> None:
         self._server.is_running = False
@@ -98,7 +122,9 @@ class ServerService:
     def forget(self, job: int) -> None:
         server = self._server
         if job not in server.jobs:
-            return
+            if job > server.journal.latest():
+                raise _no_job(job)
+            return  # it is gone already
         if not server.jobs[job].has_ended:
             raise RequestRefused(f"job {job} is running; expected one that has ended: cancel it first")
         server.save()
@@ -113,7 +139,7 @@ class ServerService:
         return {
             "events": [dict(zip(keys, notice, strict=True)) for notice in kept],
             "next": kept[-1][0] + 1 if kept else since,
-            "adaptation": self._server.controller.adaptation(),
+            "adaptation": self._server.controller.incumbent.adaptation(),
         }
 
     def _recall(self, record: JobRecord) -> None:
@@ -125,5 +151,9 @@ class ServerService:
 
     def _record(self, job: int) -> JobRecord:
         if job not in self._server.jobs:
-            raise RequestRefused(f"there is no job {job}; `dovetail status` lists them")
+            raise _no_job(job)
         return self._server.jobs[job]
+
+
+def _no_job(job: int) -> RequestRefused:
+    return RequestRefused(f"there is no job {job}; `dovetail status` lists them")

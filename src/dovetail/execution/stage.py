@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from dovetail.execution.failure import FunctionError, ResultError
@@ -23,7 +22,8 @@ class Stage:
     """`settings` come with the server's "stage" message; None when there was no such message.
 
     "payload": path; "directory": of the job's out files; "inputs": None, or where the parents' results lie; "cpus";
-    "memory_bytes": limit of a task, 0 for none; "sys_path": optional, folders where the function's modules may lie.
+    "memory_bytes": limit of a task, 0 for none; "sys_path": optional, folders where the function's modules may lie:
+    whoever runs the stage sees to it that they are found (`job_modules`).
     """
 
     _threads: ClassVar[str | None] = None  # what we set; None: nothing yet
@@ -33,6 +33,7 @@ class Stage:
         self.number = number
         self.settings = settings if settings is not None else {}
         self.directory: str = self.settings.get("directory", os.devnull)
+        self.folders: Sequence[str] = self.settings.get("sys_path", ())
         self.limit: MemoryLimit | None = None
         self.function: Callable[..., Any] = self._unloaded
         self.argument_of: Callable[[int], Any] | None = None
@@ -58,7 +59,6 @@ class Stage:
         settings = self.settings
         if not settings:
             raise LookupError("the server did not introduce the stage")
-        sys.path += [folder for folder in settings.get("sys_path", ()) if folder not in sys.path]
         if os.environ.get(THREADS) == Stage._threads:  # otherwise whoever started the engine has decided
             Stage._threads = os.environ[THREADS] = str(max(1, int(settings.get("cpus") or 1)))
         self._fetch(settings)
@@ -67,7 +67,7 @@ class Stage:
 
     def _fetch(self, settings: Mapping[str, Any]) -> None:
         """Function, arguments and inputs, from files that the server wrote."""
-        self._payload = Payload.open(settings["payload"])
+        self._payload = Payload.open(settings["payload"], only=self.number)
         self.function = pickle.loads(self._payload.function(self.number))
         self.argument_of = self._payload.argument_reader(self.number)
         if settings.get("inputs") is not None:

@@ -5,28 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from dovetail.execution.failure import Failure, MemoryLimitError
+from dovetail.execution.interrupts import Interrupts
 from dovetail.execution.memory_limit import MemoryLimit, amount
 from dovetail.execution.outfile import FAILED, FINISHED
 from dovetail.execution.stage import Stage, pickled
-
-
-class Interrupts(Protocol):
-    """How a batch is cancelled: by an exception, while `interruptible` says that the user's code is running."""
-
-    interruptible: bool
-    signalled: bool  # there may be a cancel to look at
-    copied: bool  # this process is a fork made by a task: not the executor any more
-
-    @property
-    def is_cancelled(self) -> bool:
-        """The batch that is being run."""
-
-    def look(self) -> None:
-        """Raise TaskCancelled if the batch being run was cancelled."""
-
+from dovetail.execution.tasks import CommandFailed
 
 Add = Callable[[int, int, bytes, float, float, str], float]
 """Takes task, how it ended, payload of its record, started_s, ended_s, error; returns when the next task begins."""
@@ -81,4 +67,7 @@ def _failure(error: BaseException, limit: MemoryLimit | None) -> Failure:
             exceeded = MemoryLimitError(f"task used more than its limit of {amount(limit.limit_bytes)}")
             exceeded.__cause__ = error
             return Failure.of(exceeded)
+        if isinstance(error, CommandFailed):
+            limited = f"{error} (each of its processes may take {amount(limit.limit_bytes)})"
+            return Failure.of(CommandFailed(limited).with_traceback(error.__traceback__), own_frames=1)
     return Failure.of(error, own_frames=1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import os
 import shlex
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +18,8 @@ from typing import Any
 
 from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.execution import process_tree
+from dovetail.execution.interrupts import postponed
+from dovetail.execution.job_modules import hidden_in
 
 PLACE = "{argument}"
 SHOWN_CHARACTERS = 2000  # of what a failed command said
@@ -38,17 +42,33 @@ class Command:
     directory: str | None = None
 
     def __call__(self, argument: Any, inputs: Any = None) -> str:
-        in_shell = isinstance(self.command, str)
         text = str(argument)
         if isinstance(self.command, str):
             command: str | list[str] = self.command.replace(PLACE, shlex.quote(text))
         else:
             command = [part.replace(PLACE, text) for part in self.command]
-        parent = os.getpid()
+        process: subprocess.Popen[str] | None = None
         try:
-            process = subprocess.Popen(
+            with postponed():  # an exception inside Popen would leave a process that nobody knows of
+                process = self._start(command)
+            output, complaint = process.communicate()
+        except BaseException:  # cancelled: the whole pipeline goes
+            if process is not None:
+                with process, contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            raise
+        if process.returncode != 0:
+            said = complaint.strip()[-SHOWN_CHARACTERS:]
+            raise CommandFailed(
+                f"{_shown(command)}: {_status(process.returncode)}" + (f"; it said: {said}" if said else "")
+            )
+        return output
+
+    def _start(self, command: str | list[str]) -> subprocess.Popen[str]:
+        try:
+            return subprocess.Popen(
                 command,
-                shell=in_shell,
+                shell=isinstance(command, str),
                 cwd=self.directory,
                 env=None if self.environment is None else {**os.environ, **self.environment},
                 stdin=subprocess.DEVNULL,
@@ -57,22 +77,10 @@ class Command:
                 text=True,
                 errors="replace",
                 process_group=0,
-                preexec_fn=functools.partial(process_tree.die_with_parent, parent),
+                preexec_fn=functools.partial(process_tree.die_with_parent, os.getpid()),
             )
         except (OSError, subprocess.SubprocessError) as error:
             raise CommandFailed(f"{_shown(command)}: cannot be run: {error}") from error
-        with process:
-            try:
-                output, complaint = process.communicate()
-            except BaseException:  # cancelled: the whole pipeline goes
-                os.killpg(process.pid, signal.SIGKILL)
-                raise
-        if process.returncode != 0:
-            said = complaint.strip()[-SHOWN_CHARACTERS:]
-            raise CommandFailed(
-                f"{_shown(command)}: {_status(process.returncode)}" + (f"; it said: {said}" if said else "")
-            )
-        return output
 
 
 def _shown(command: str | list[str]) -> str:
@@ -98,12 +106,21 @@ class Call:
         return _function(self.target)(argument, *inputs)
 
 
-@functools.lru_cache(maxsize=1000)
 def _function(target: str) -> Callable[..., Any]:
+    """Looked up for every task: what a name means differs from job to job (`job_modules`)."""
     module, _, name = target.partition(":")
     found: Any = importlib.import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
+    try:
+        for part in name.split("."):
+            found = getattr(found, part)
+    except AttributeError as error:
+        folder = hidden_in(module, sys.path)
+        if not folder:
+            raise
+        raise ConfigError(
+            f"{target!r}: the module {module!r} in {folder} is not used, for the executor itself needs another one of "
+            "that name; give it a name of its own"
+        ) from error
     if not callable(found):
         raise ConfigError(f"{target!r} is of type {type(found).__name__}, expected a function")
     function: Callable[..., Any] = found

@@ -17,7 +17,7 @@ from dovetail.core.errors import DovetailError
 
 LENGTH = struct.Struct("<I")
 MAX_FRAME_BYTES = 64 * 1024 * 1024
-RECEIVE_BYTES = 256 * 1024
+RECEIVE_BYTES = 64 * 1024  # at a time: for more, the C library asks the kernel for memory anew at every call
 SOCKET_PATH_BYTES = 107  # what fits into the kernel's sockaddr_un, without its closing zero
 
 Message = tuple[Any, ...]

@@ -22,12 +22,18 @@ class Ears(Protocol):
 
     def executor_up(self, executor: int, node: str) -> None: ...
 
-    def executor_down(self, executor: int, why: str, blameless: bool) -> None: ...
+    def executor_down(self, executor: int, why: str, blameless: bool, killed: bool = False) -> None:
+        """`killed`: by a signal that anybody may have sent."""
 
     def tasks_ended(
         self, executor: int, incarnation: int, batch: int, entries: Sequence[Entry], leaving: bool = False
     ) -> None:
         """`leaving`: the executor is lost, which will be told next."""
+
+    def disk_is_full(self, executor: int, why: str) -> None:
+        """A result of this executor's cannot be written down; it is kept until there is room."""
+
+    def disk_has_room(self, executor: int) -> None: ...
 
     def notice(self, kind: str, text: str) -> None: ...
 

@@ -9,12 +9,18 @@ from dovetail.records.dag import (
     DagRun,
     DagStages,
     DagTasks,
-    read_run,
-    run_name,
-    write_run,
 )
-from dovetail.records.directory import DagRecords, RunEntry, read_records
+from dovetail.records.directory import Records, RunEntry, read_records
+from dovetail.records.elastic import (
+    ElasticAllocationRows,
+    ElasticDecisionRows,
+    ElasticDemandRows,
+    ElasticHostRows,
+    ElasticJobRows,
+    ElasticRun,
+)
 from dovetail.records.manifest import SCHEMA, canonical_params
+from dovetail.records.run import Run, read_run, run_name, write_run
 from dovetail.records.summary import Summary
 from dovetail.records.writer import RecordWriter
 
@@ -23,11 +29,18 @@ __all__ = [
     "DagDecisions",
     "DagEdges",
     "DagJobs",
-    "DagRecords",
     "DagRun",
     "DagStages",
     "DagTasks",
+    "ElasticAllocationRows",
+    "ElasticDecisionRows",
+    "ElasticDemandRows",
+    "ElasticHostRows",
+    "ElasticJobRows",
+    "ElasticRun",
     "RecordWriter",
+    "Records",
+    "Run",
     "RunEntry",
     "Summary",
     "canonical_params",

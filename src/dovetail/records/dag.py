@@ -6,23 +6,16 @@ by its place in its job.  They are the lasting names of `core.dag` (`job_id`, `s
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 
-from dovetail.core.dag import Bools, Floats, Ints
-from dovetail.core.errors import RecordError
+from dovetail.core.dag import REASON_TEXT, Bools, Floats, Ints, Reason
 from dovetail.records.dag_check import check_run
-from dovetail.records.manifest import SCHEMA, canonical_params, check_run_name, read_json, write_json
-from dovetail.records.parquet import read_table, write_table
-
-RUN = "run.json"
+from dovetail.records.run import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +33,7 @@ class DagJobs:
         "work_s": "float64",
         "ideal_s": "float64",
     }
+    INDEX: ClassVar = "job"
 
     name: tuple[str, ...]  # (J,)
     dag: tuple[str, ...]  # (J,) kind of job
@@ -63,6 +57,7 @@ class DagStages:
     """The stages of all jobs, job by job."""
 
     SCHEMA: ClassVar = {"job": "int32", "stage": "int32", "name": "string", "tasks": "int32"}
+    INDEX: ClassVar = None
 
     job: Ints  # (S,)
     stage: Ints  # (S,) 0, 1, ... within its job
@@ -78,6 +73,7 @@ class DagEdges:
     """Which stage of a job waits for which."""
 
     SCHEMA: ClassVar = {"job": "int32", "parent": "int32", "child": "int32"}
+    INDEX: ClassVar = None
 
     job: Ints  # (E,)
     parent: Ints  # (E,) stage within the job
@@ -100,6 +96,7 @@ class DagTasks:
         "start_s": "float64",
         "end_s": "float64",
     }
+    INDEX: ClassVar = None
 
     executor: Ints  # (N,)
     job: Ints  # (N,)
@@ -129,6 +126,7 @@ class DagDecisions:
         "executor_class": "int32",
         "reason": "int32",
     }
+    INDEX: ClassVar = None
 
     time_s: Floats  # (D,)
     source_job: Ints  # (D,) job the executors on offer belonged to, -1 none
@@ -145,20 +143,30 @@ class DagDecisions:
         return len(self.time_s)
 
 
-@dataclass(frozen=True, eq=False)
-class DagRun:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DagRun(Run):
     """A scheduler's run over one job sequence."""
 
-    run: str  # its folder's name, see `run_name`
-    scheduler: str
-    seed: int
+    FAMILY = "dag"
+    TABLES: ClassVar = {
+        "jobs": DagJobs,
+        "stages": DagStages,
+        "edges": DagEdges,
+        "tasks": DagTasks,
+        "decisions": DagDecisions,
+    }
+    FACTS: ClassVar = {"executors": int}
+
     executors: int
     jobs: DagJobs
     stages: DagStages
     edges: DagEdges
     tasks: DagTasks
     decisions: DagDecisions
-    params: Mapping[str, Any] = field(default_factory=dict)  # what differs from the scheduler's defaults
+
+    @property
+    def job_names(self) -> tuple[str, ...]:
+        return self.jobs.name
 
     @property
     def end_s(self) -> float:
@@ -167,65 +175,23 @@ class DagRun:
         last = (self.jobs.arrival_s, finished, self.tasks.end_s)
         return float(max(column.max(initial=0.0) for column in last))
 
+    def check(self, directory: Path) -> None:
+        check_run(directory, self)
 
-Table = TypeVar("Table", DagJobs, DagStages, DagEdges, DagTasks, DagDecisions)
+    @property
+    def trace_threads(self) -> int:
+        """Arrivals and completions, decisions, then the executors."""
+        return self.executors + 2
 
+    def trace(self, label: str, process: int, first_thread: int) -> Iterator[str]:
+        from dovetail.records.perfetto_dag import run_events
 
-def run_name(scheduler: str, seed: int, params: Mapping[str, Any] | None = None) -> str:
-    """`dag-fair-spill-s0`; parameters that differ from the defaults add a short digest of themselves."""
-    name = scheduler.replace("/", "-")
-    if params:
-        name += "-" + hashlib.sha256(canonical_params(params).encode()).hexdigest()[:8]
-    return check_run_name(f"{name}-s{seed}", "run name")
-
-
-def write_run(directory: Path, run: DagRun) -> None:
-    """Write the run's folder.  It is complete or absent: it takes its name only when all files are in it."""
-    part = directory.with_name(f".{directory.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    for name in ("jobs", "stages", "edges", "tasks", "decisions"):
-        table: DagJobs | DagStages | DagEdges | DagTasks | DagDecisions = getattr(run, name)
-        columns = {column: getattr(table, column) for column in table.SCHEMA}
-        write_table(part / f"{name}.parquet", columns, table.SCHEMA)
-    facts = {"schema": SCHEMA, "family": "dag", "run": run.run, "scheduler": run.scheduler}
-    more = {"params": dict(run.params), "seed": run.seed, "executors": run.executors}
-    write_json(part / RUN, facts | more)
-    if directory.exists():
-        shutil.rmtree(directory)
-    os.replace(part, directory)
+        return run_events(label, self, process, first_thread)
 
 
-def read_run(directory: Path) -> DagRun:
-    """Read a run's folder and check that its tables agree with each other."""
-    directory = Path(directory)
-    facts = read_json(directory / RUN)
-    where = directory / RUN
-    if facts.get("schema") != SCHEMA:
-        raise RecordError(f"{where}: schema {facts.get('schema')!r}; this version of dovetail reads {SCHEMA}")
-    kinds = {"run": str, "scheduler": str, "params": dict, "seed": int, "executors": int}
-    for key, kind in kinds.items():
-        if not isinstance(facts.get(key), kind):
-            raise RecordError(f"{where}, field {key!r}: missing or not {kind.__name__}")
-    if facts["executors"] < 1:
-        raise RecordError(f"{where}, field 'executors': {facts['executors']}; expected at least 1")
-    run = DagRun(
-        jobs=_read(directory, "jobs", DagJobs),
-        stages=_read(directory, "stages", DagStages),
-        edges=_read(directory, "edges", DagEdges),
-        tasks=_read(directory, "tasks", DagTasks),
-        decisions=_read(directory, "decisions", DagDecisions),
-        **{key: facts[key] for key in kinds},
-    )
-    check_run(directory, run)
-    return run
-
-
-def _read(directory: Path, name: str, kind: type[Table]) -> Table:
-    path = directory / f"{name}.parquet"
-    columns = read_table(path, kind.SCHEMA)
-    if kind is DagJobs:
-        job = columns.pop("job")
-        if not np.array_equal(job, np.arange(job.size)):
-            raise RecordError(f"{path}, column 'job': expected 0, 1, 2, ... in this order")
-    return kind(**{column.name: columns[column.name] for column in fields(kind)})
+def reason_text(code: int) -> str:
+    """The text of a reason; a code from a later version is shown as it is."""
+    try:
+        return REASON_TEXT[Reason(code)]
+    except (ValueError, KeyError):
+        return f"reason {code}"

@@ -11,9 +11,9 @@ import numpy as np
 
 from dovetail.core.errors import RecordError, UnknownName
 from dovetail.core.suggest import did_you_mean
-from dovetail.records.dag import DagRun, read_run
 from dovetail.records.files import file_sha256
 from dovetail.records.manifest import RUNS, SUMMARY, TIMINGS, canonical_params, read_manifest
+from dovetail.records.run import Run, read_run
 from dovetail.records.summary import Entry, RowKey, Summary, read_summary
 from dovetail.records.writer import read_timings
 
@@ -32,7 +32,7 @@ class RunEntry(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class DagRecords:
+class Records:
     """A run set: what was compared, the summary of all runs, and which runs are there in full."""
 
     directory: Path
@@ -40,6 +40,10 @@ class DagRecords:
     summary: Summary
     timings: Mapping[RowKey, Mapping[str, float]]
     runs: tuple[RunEntry, ...]
+
+    @property
+    def family(self) -> str:
+        return str(self.manifest["family"])
 
     @property
     def workload(self) -> Mapping[str, Any]:
@@ -56,7 +60,7 @@ class DagRecords:
         found = [row[name] for key, row in self.timings.items() if Entry(*key[:2]) == entry and name in row]
         return float(np.mean(found)) if found else float("nan")
 
-    def run(self, name: str) -> DagRun:
+    def run(self, name: str) -> Run:
         """A run in full, its files checked against the manifest's hashes."""
         if name not in {run.run for run in self.runs}:
             raise UnknownName("run", name, [run.run for run in self.runs])
@@ -77,7 +81,7 @@ class DagRecords:
             raise UnknownName("run", run, [entry.run for entry in self.runs])
         chosen = self.runs
         if scheduler is not None:
-            wanted = {scheduler, f"{self.manifest['family']}/{scheduler}"}
+            wanted = {scheduler, f"{self.family}/{scheduler}"}
             chosen = tuple(entry for entry in self.runs if entry.scheduler in wanted)
             if not chosen:
                 there = ", ".join(sorted({entry.scheduler for entry in self.runs}))
@@ -89,7 +93,7 @@ class DagRecords:
         return chosen[0]
 
 
-def read_records(directory: str | Path) -> DagRecords:
+def read_records(directory: str | Path) -> Records:
     """Open a record directory.  Missing, damaged or foreign files are a `RecordError` that names the file."""
     directory = Path(directory)
     manifest = read_manifest(directory)
@@ -97,7 +101,7 @@ def read_records(directory: str | Path) -> DagRecords:
         raise RecordError(f"{directory}: no run was completed yet; run the command that makes it again")
     _verify(directory, SUMMARY, manifest["files"][SUMMARY])
     timings = directory / TIMINGS
-    return DagRecords(
+    return Records(
         directory=directory,
         manifest=manifest,
         summary=read_summary(directory / SUMMARY),
@@ -106,14 +110,14 @@ def read_records(directory: str | Path) -> DagRecords:
     )
 
 
-def find_job(run: DagRun, job: str) -> int:
+def find_job(run: Run, job: str) -> int:
     """A job by its number, or by its name; a name that is a number is found only if the number is not."""
-    if job.isascii() and job.isdigit() and int(job) < len(run.jobs):
+    if job.isascii() and job.isdigit() and int(job) < len(run.job_names):
         return int(job)
-    if job in run.jobs.name:
-        return run.jobs.name.index(job)
-    hint = did_you_mean(job, run.jobs.name)
-    raise RecordError(f"run {run.run}: no job {job!r}; jobs are numbered 0 to {len(run.jobs) - 1}{hint}")
+    if job in run.job_names:
+        return run.job_names.index(job)
+    hint = did_you_mean(job, run.job_names)
+    raise RecordError(f"run {run.run}: no job {job!r}; jobs are numbered 0 to {len(run.job_names) - 1}{hint}")
 
 
 def _verify(directory: Path, file: str, digest: str) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from dovetail.core.errors import RecordError
 from dovetail.records.files import replacing
+from dovetail.records.formats import FORMATS
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
@@ -89,8 +90,9 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     manifest = read_json(path)
     if manifest.get("schema") != SCHEMA:
         raise RecordError(f"{path}: schema {manifest.get('schema')!r}; this version of dovetail reads schema {SCHEMA}")
-    if manifest.get("family") != "dag":
-        raise RecordError(f"{path}: family {manifest.get('family')!r}; this version of dovetail reads 'dag'")
+    if manifest.get("family") not in FORMATS:
+        known = ", ".join(map(repr, FORMATS))
+        raise RecordError(f"{path}: family {manifest.get('family')!r}; this version of dovetail reads {known}")
     _require(path, manifest, {"workload": dict, "options": dict, "runs": list, "files": dict})
     for run in manifest["runs"]:
         if not isinstance(run, dict):

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import RecordError
-from dovetail.records.dag import DagRun, write_run
 from dovetail.records.files import file_sha256
 from dovetail.records.manifest import (
     MANIFEST,
@@ -28,6 +27,7 @@ from dovetail.records.manifest import (
     read_manifest,
     write_json,
 )
+from dovetail.records.run import Run, write_run
 from dovetail.records.summary import RowKey, read_summary, summary_keys, write_summary
 
 
@@ -47,6 +47,7 @@ class RecordWriter:
         cls,
         directory: str | Path,
         *,
+        family: str,
         workload: object,
         options: object,
         seeds: Sequence[int],
@@ -58,13 +59,13 @@ class RecordWriter:
         `replace` removes records that are there first, but nothing that is not a record's.
 
         `workload` and `options` describe what was run: plain values, or dataclasses of them; `options` holds
-        the cluster (`executors`, `moving_delay_s`, ...).  `command` is what to type to make this again.
+        the cluster.  `command` is what to type to make this again.
         """
         from dovetail import __version__
 
         facts = {
             "schema": SCHEMA,
-            "family": "dag",
+            "family": family,
             "dovetail": __version__,
             "command": command,
             "workload": plain(workload),
@@ -127,9 +128,11 @@ class RecordWriter:
         if flush:
             self.flush()
 
-    def add_run(self, run: DagRun, *, flush: bool = True) -> None:
+    def add_run(self, run: Run, *, flush: bool = True) -> None:
         """Keep a run in full, replacing an older one of the same name.  `flush` as in `add`."""
         name = check_run_name(run.run, "run name")
+        if self._facts["family"] != run.FAMILY:
+            raise RecordError(f"run {name}: of the family {run.FAMILY!r}; expected {self._facts['family']!r}")
         write_run(self.directory / RUNS / name, run)
         self._runs[name] = {
             "run": name,
@@ -197,6 +200,11 @@ class RecordWriter:
 
     def _require_same(self, manifest: Mapping[str, Any]) -> None:
         """Rows of different experiments must not meet in one table."""
+        if manifest["family"] != self._facts["family"]:
+            raise RecordError(
+                f"{self.directory}: holds records of the family {manifest['family']!r}, these are of "
+                f"{self._facts['family']!r}; give another directory or remove it"
+            )
         for part in ("workload", "options"):
             was, now = manifest[part], self._facts[part]
             for key in sorted({*was, *now}):

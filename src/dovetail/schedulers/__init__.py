@@ -15,24 +15,39 @@ def _add(name: str, target: str, summary: str) -> None:
     SCHEDULERS.register(name, f"{__name__}.{target}", summary)
 
 
-_add("dag/fifo", "heuristic.fifo:Fifo", "jobs in order of arrival, all executors to the first")
-_add("dag/sjf-cp", "heuristic.sjf_cp:SjfCp", "job with the least total work first, critical path first")
-_add("dag/srtf", "heuristic.srtf:Srtf", "job with the least remaining work first")
-_add("dag/fair", "heuristic.fair:Fair", "an equal share of the executors for every job")
-_add("dag/fair-spill", "heuristic.fair_spill:FairSpill", "fair, and what a job cannot use goes to others")
-_add("dag/drf", "heuristic.drf:Drf", "the job with the lowest dominant share of threads or memory first")
-_add("dag/fair-threads", "heuristic.fair_threads:FairThreads", "equally many threads for every job")
-_add("dag/fair-memory", "heuristic.fair_memory:FairMemory", "equally much memory for every job")
-_add("dag/weighted-fair", "heuristic.weighted_fair:WeightedFair", "shares in proportion to work ** alpha")
-_add("dag/hesrpt", "heuristic.hesrpt:HeSrpt", "larger shares for jobs with less work left, by rank")
-_add("dag/critical-path", "heuristic.critical_path:CriticalPath", "stage with the longest path of work first")
-_add("dag/tetris", "heuristic.tetris:Tetris", "best fit of demands to free resources, short jobs favoured")
-_add("dag/graphene", "heuristic.graphene:Graphene", "troublesome stages first, the rest packed around them")
-_add("dag/random", "heuristic.random:Random", "any runnable stage, any limit: the floor to beat")
-_add("dag/rollout", "optimise.rollout:Rollout", "one-step look-ahead, completed by a fast heuristic")
-_add("dag/oracle-search", "optimise.oracle_search:OracleSearch", "rollout that knows the future: no real scheduler")
+_add("dag/fifo", "heuristic.dag.fifo:Fifo", "jobs in order of arrival, all executors to the first")
+_add("dag/sjf-cp", "heuristic.dag.sjf_cp:SjfCp", "job with the least total work first, critical path first")
+_add("dag/srtf", "heuristic.dag.srtf:Srtf", "job with the least remaining work first")
+_add("dag/fair", "heuristic.dag.fair:Fair", "an equal share of the executors for every job")
+_add("dag/fair-spill", "heuristic.dag.fair_spill:FairSpill", "fair, and what a job cannot use goes to others")
+_add("dag/drf", "heuristic.dag.drf:Drf", "the job with the lowest dominant share of threads or memory first")
+_add("dag/fair-threads", "heuristic.dag.fair_threads:FairThreads", "equally many threads for every job")
+_add("dag/fair-memory", "heuristic.dag.fair_memory:FairMemory", "equally much memory for every job")
+_add("dag/weighted-fair", "heuristic.dag.weighted_fair:WeightedFair", "shares in proportion to work ** alpha")
+_add("dag/hesrpt", "heuristic.dag.hesrpt:HeSrpt", "larger shares for jobs with less work left, by rank")
+_add("dag/critical-path", "heuristic.dag.critical_path:CriticalPath", "stage with the longest path of work first")
+_add("dag/tetris", "heuristic.dag.tetris:Tetris", "best fit of demands to free resources, short jobs favoured")
+_add("dag/graphene", "heuristic.dag.graphene:Graphene", "troublesome stages first, the rest packed around them")
+_add("dag/random", "heuristic.dag.random:Random", "any runnable stage, any limit: the floor to beat")
+_add("dag/rollout", "optimise.dag.rollout:Rollout", "one-step look-ahead, completed by a fast heuristic")
+_add("dag/oracle-search", "optimise.dag.oracle_search:OracleSearch", "knows the future: no real scheduler")
 _add("dag/decima", "learned.decima.scheduler:Decima", "a graph network, trained on job sequences of this kind")
 _add("dag/decima-search", "learned.decima.decima_search:DecimaSearch", "dag/decima, weighed by look-ahead")
+
+_add("elastic/fifo", "heuristic.elastic.fifo:Fifo", "jobs in order of arrival, a fixed number of workers each")
+_add("elastic/drf", "heuristic.elastic.drf:Drf", "one more worker to the job with the lowest dominant share")
+_add("elastic/rrh", "heuristic.elastic.rrh:Rrh", "risk and reward: jobs with enough slack, best balance first")
+_add("elastic/dorm", "heuristic.elastic.dorm:Dorm", "most utilisation with bounds on unfairness and change, by MILP")
+_add("elastic/edf", "heuristic.elastic.edf:Edf", "the job that is due first, as many workers as fit")
+_add("elastic/srtf", "heuristic.elastic.srtf:Srtf", "the job with the least work left, as many workers as fit")
+_add("elastic/offline", "optimise.elastic.offline:Offline", "the optimum in hindsight: no real scheduler")
+_add("elastic/oasis", "optimise.elastic.oasis:Oasis", "admits and schedules by prices that grow with what is taken")
+_add(
+    "elastic/oasis-replan",
+    "optimise.elastic.oasis_replan:OasisReplan",
+    "oasis that may move what it admitted",
+)
+_add("elastic/learned", "learned.elastic.learned:Learned", "oasis-replan at prices that a network scales")
 
 # Schedulers made of schedulers live above this layer.  They are lines here all the same, and not an entry point of our
 # own: that would be read from the installed metadata, and a checkout would lack them until it is installed again.

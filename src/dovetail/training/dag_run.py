@@ -12,8 +12,6 @@ import json
 import math
 import os
 import pickle
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -33,6 +31,7 @@ from dovetail.schedulers.learned.decima.checkpoint import Checkpoint, load_check
 from dovetail.schedulers.learned.decima.network import DecimaNetwork
 from dovetail.schedulers.learned.decima.shape import DecimaShape
 from dovetail.sim.dag import DagWorld, run
+from dovetail.training.commit import current_commit
 from dovetail.training.dag_checks import check_writable
 from dovetail.training.dag_trainer import (
     FIRST_VALIDATION_SEED,
@@ -78,7 +77,7 @@ def best_heuristic(setting: Setting, plan: TrainPlan) -> Rival:
     """Of all heuristics, the one with the lowest objective on the validation sequences."""
     source = open_source(setting.workload)
     rivals = []
-    for contender in choose("all", jobs=plan.jobs).contenders:
+    for contender in choose("all", jobs=plan.jobs, family="dag").contenders:
         if contender.kind != "heuristic":
             continue
         costs, jct_s = [], []
@@ -177,7 +176,7 @@ class TrainRun:
             "plan": self.job.facts()["plan"],
             "command": self.command,
             "version": __version__,
-            "commit": _commit(),
+            "commit": current_commit(),
             "from": self.origin,
             "validation": {**at_best, "best_heuristic": rival.name, "best_heuristic_jct_s": round(rival.jct_s, 4)},
             "curve": self.state.curve,
@@ -247,23 +246,5 @@ def _tensorboard(directory: Path) -> Any:
     return SummaryWriter(str(directory / "tensorboard"))
 
 
-def _commit() -> str | None:
-    """The commit of the code that trains, if it is run from a clone."""
-    folder = Path(__file__).parent
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), "rev-parse", "HEAD"], capture_output=True, text=True, check=True, timeout=10
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()
-
-
 def default_workers() -> int:
     return max(1, len(os.sched_getaffinity(0)))
-
-
-def stop_after(minutes: float | None) -> Callable[[], bool]:
-    """Says when a time is over."""
-    end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
-    return lambda: time.monotonic() >= end

@@ -12,10 +12,9 @@ from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 from dovetail.core.errors import DovetailError
-from dovetail.training.dag_worker import DagWorker
 
-MakeWorker = Callable[[int], DagWorker]
-"""A worker from its number."""
+MakeWorker = Callable[[int], Any]
+"""A worker from its number: anything with methods to call."""
 
 
 class Workers(Protocol):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dovetail.core.dag import Bools, Ints
+from dovetail.core.dag import Ints
 from dovetail.core.errors import Fault, InvalidWorkload
+from dovetail.workloads.column_check import at_rows, column_faults, duplicates, each_row
 from dovetail.workloads.cycles import find_cycles
 from dovetail.workloads.dag import WAVES
 from dovetail.workloads.schema import DAGS, DURATIONS, EDGES, JOBS, REQUIRED, STAGES, TABLES
@@ -28,41 +29,22 @@ def table_faults(tables: Tables) -> list[Fault]:
     """Faults in the values of tables whose columns are complete and of the right types."""
     faults: list[Fault] = []
     for file, table in tables.items():
-        faults += _column_faults(file, table)
+        faults += column_faults(file, TABLES[file], table)
     faults += _range_faults(tables)
     if all(file in tables for file in REQUIRED):
         faults += _structure_faults(tables)
     return faults
 
 
-def _column_faults(file: str, table: pa.Table) -> Iterator[Fault]:
-    """Missing, empty and non-finite entries."""
-    for column in TABLES[file]:
-        values = table[column.name]
-        if not column.nullable:
-            yield from _each(file, column.name, np.asarray(pc.is_null(values)), "missing", "a value in every row")
-        if column.kind == "text":
-            blank = np.asarray(pc.fill_null(pc.equal(values, ""), False))
-            yield from _each(file, column.name, blank, "empty name", "at least one character")
-        elif column.kind == "number":
-            bad = ~np.isfinite(numbers(values)) & np.asarray(pc.is_valid(values))
-            yield from _each(file, column.name, bad, "not a finite number", "no NaN and no infinity")
-        elif column.kind == "numbers":
-            ptr, entries = lists(values)
-            row = np.repeat(np.arange(len(values)), np.diff(ptr))
-            bad_rows = np.unique(row[~np.isfinite(entries)])
-            yield from _rows(file, column.name, bad_rows, "not a finite number", "no NaN and no infinity")
-
-
 def _range_faults(tables: Tables) -> Iterator[Fault]:
     if STAGES in tables:
         stages = tables[STAGES]
         tasks = np.asarray(pc.fill_null(stages["tasks"], 1))
-        yield from _each(STAGES, "tasks", tasks < 1, "stage without tasks", "1 or more")
+        yield from each_row(STAGES, "tasks", tasks < 1, "stage without tasks", "1 or more")
         cpu, memory = numbers(stages["cpu"]), numbers(stages["memory"])
-        yield from _each(STAGES, "cpu", cpu <= 0, "demand of no cores", "above 0")
+        yield from each_row(STAGES, "cpu", cpu <= 0, "demand of no cores", "above 0")
         outside = (memory < 0) | (memory > 1)
-        yield from _each(STAGES, "memory", outside, "outside 0 .. 1", "a share of the largest executor")
+        yield from each_row(STAGES, "memory", outside, "outside 0 .. 1", "a share of the largest executor")
     if DURATIONS in tables:
         yield from _duration_faults(tables[DURATIONS])
     if JOBS in tables:
@@ -73,16 +55,16 @@ def _range_faults(tables: Tables) -> Iterator[Fault]:
 
 def _duration_faults(durations: pa.Table) -> Iterator[Fault]:
     executors = np.asarray(pc.fill_null(durations["executors"], 1))
-    yield from _each(DURATIONS, "executors", executors < 1, "not a number of executors", "1 or more")
+    yield from each_row(DURATIONS, "executors", executors < 1, "not a number of executors", "1 or more")
     wave = durations["wave"]
     unknown = (positions(wave, pa.array(WAVES)) < 0) & np.asarray(pc.is_valid(wave))
-    yield from _each(DURATIONS, "wave", unknown, "unknown wave", f"one of {', '.join(WAVES)}")
+    yield from each_row(DURATIONS, "wave", unknown, "unknown wave", f"one of {', '.join(WAVES)}")
     ptr, seconds = lists(durations["seconds"])
     row = np.repeat(np.arange(durations.num_rows), np.diff(ptr))
     negative = np.unique(row[seconds < 0])
-    yield from _rows(DURATIONS, "seconds", negative, "negative duration", "0 seconds or more")
+    yield from at_rows(DURATIONS, "seconds", negative, "negative duration", "0 seconds or more")
     empty = (np.diff(ptr) == 0) & np.asarray(pc.is_valid(durations["seconds"]))
-    yield from _each(DURATIONS, "seconds", empty, "no samples", "at least one, or leave the row out")
+    yield from each_row(DURATIONS, "seconds", empty, "no samples", "at least one, or leave the row out")
 
 
 def _job_faults(jobs: pa.Table) -> Iterator[Fault]:
@@ -90,12 +72,14 @@ def _job_faults(jobs: pa.Table) -> Iterator[Fault]:
         yield Fault(JOBS, None, None, "no jobs: the table is empty", "at least one job")
         return
     arrival, weight, due = numbers(jobs["arrival_s"]), numbers(jobs["weight"]), numbers(jobs["deadline_s"])
-    yield from _each(JOBS, "arrival_s", arrival < 0, "negative arrival", "0 seconds or more")
+    yield from each_row(JOBS, "arrival_s", arrival < 0, "negative arrival", "0 seconds or more")
     earlier = np.r_[False, np.diff(arrival) < 0]
-    yield from _each(JOBS, "arrival_s", earlier, "earlier than the job before", "jobs in order of arrival")
-    yield from _each(JOBS, "weight", weight <= 0, "weight not above 0", "above 0 (1 = usual)")
-    yield from _each(JOBS, "deadline_s", due < arrival, "due before it arrives", "absolute seconds, or null for none")
-    yield from _duplicates(JOBS, "job", (jobs["job"],))
+    yield from each_row(JOBS, "arrival_s", earlier, "earlier than the job before", "jobs in order of arrival")
+    yield from each_row(JOBS, "weight", weight <= 0, "weight not above 0", "above 0 (1 = usual)")
+    yield from each_row(
+        JOBS, "deadline_s", due < arrival, "due before it arrives", "absolute seconds, or null for none"
+    )
+    yield from duplicates(JOBS, "job", (jobs["job"],))
 
 
 def _structure_faults(tables: Tables) -> Iterator[Fault]:
@@ -108,61 +92,36 @@ def _structure_faults(tables: Tables) -> Iterator[Fault]:
     parent, child = keys.rows(edge_dag, edges["parent"]), keys.rows(edge_dag, edges["child"])
     group_stage = keys.rows(group_dag, durations["stage"])
 
-    yield from _duplicates(DAGS, "dag", (tables[DAGS]["dag"],))
-    yield from _duplicates(STAGES, "stage", (stages["dag"], stages["stage"]))
-    yield from _duplicates(EDGES, "child", (edges["dag"], edges["parent"], edges["child"]))
+    yield from duplicates(DAGS, "dag", (tables[DAGS]["dag"],))
+    yield from duplicates(STAGES, "stage", (stages["dag"], stages["stage"]))
+    yield from duplicates(EDGES, "child", (edges["dag"], edges["parent"], edges["child"]))
     group = tuple(durations[name] for name in ("dag", "stage", "wave", "executors"))
-    yield from _duplicates(DURATIONS, "executors", group)
+    yield from duplicates(DURATIONS, "executors", group)
 
     for file, dag in ((STAGES, stage_dag), (EDGES, edge_dag), (DURATIONS, group_dag)):
-        yield from _each(file, "dag", dag < 0, "unknown dag", f"a dag of {DAGS}")
+        yield from each_row(file, "dag", dag < 0, "unknown dag", f"a dag of {DAGS}")
     if JOBS in tables:
         unknown = positions(tables[JOBS]["dag"], dags) < 0
-        yield from _each(JOBS, "dag", unknown, "unknown dag", f"a dag of {DAGS}")
+        yield from each_row(JOBS, "dag", unknown, "unknown dag", f"a dag of {DAGS}")
     there = f"a stage of the same dag in {STAGES}"
-    yield from _each(EDGES, "parent", (parent < 0) & (edge_dag >= 0), "unknown stage", there)
-    yield from _each(EDGES, "child", (child < 0) & (edge_dag >= 0), "unknown stage", there)
-    yield from _each(DURATIONS, "stage", (group_stage < 0) & (group_dag >= 0), "unknown stage", there)
+    yield from each_row(EDGES, "parent", (parent < 0) & (edge_dag >= 0), "unknown stage", there)
+    yield from each_row(EDGES, "child", (child < 0) & (edge_dag >= 0), "unknown stage", there)
+    yield from each_row(DURATIONS, "stage", (group_stage < 0) & (group_dag >= 0), "unknown stage", there)
 
     without_stages = np.bincount(stage_dag[stage_dag >= 0], minlength=len(dags)) == 0
-    yield from _each(DAGS, "dag", without_stages, "dag without stages", f"at least one row in {STAGES}")
+    yield from each_row(DAGS, "dag", without_stages, "dag without stages", f"at least one row in {STAGES}")
     measured = np.bincount(group_stage[group_stage >= 0], minlength=stages.num_rows)
-    yield from _each(STAGES, "stage", measured == 0, "stage without any duration", f"a row in {DURATIONS}")
+    yield from each_row(STAGES, "stage", measured == 0, "stage without any duration", f"a row in {DURATIONS}")
     yield from _cycle_faults(stages, edges, parent, child)
 
 
 def _cycle_faults(stages: pa.Table, edges: pa.Table, parent: Ints, child: Ints) -> Iterator[Fault]:
     known = np.flatnonzero((parent >= 0) & (child >= 0))
     own = known[parent[known] == child[known]]
-    yield from _rows(EDGES, "child", own, "the stage depends on itself", "a different stage")
+    yield from at_rows(EDGES, "child", own, "the stage depends on itself", "a different stage")
     rest = known[parent[known] != child[known]]
     for edge, cycle in find_cycles(stages.num_rows, parent[rest], child[rest]):
         names = [stages["stage"][int(s)].as_py() for s in (*cycle, cycle[0])]
         dag = edges["dag"][int(rest[edge])].as_py()
         problem = f"cycle in dag {dag}: {' -> '.join(map(str, names))}"
         yield Fault(EDGES, int(rest[edge]), "child", problem, "stages that do not wait for each other in a circle")
-
-
-def _duplicates(file: str, field: str, key: tuple[pa.ChunkedArray, ...]) -> Iterator[Fault]:
-    """Rows whose key is that of an earlier row."""
-    code = np.zeros(len(key[0]), dtype=np.int64)
-    for part in key:
-        value = np.asarray(pc.fill_null(pc.index_in(part, value_set=pc.unique(part)), 0), dtype=np.int64)
-        _, code = np.unique(code * (len(part) + 1) + value, return_inverse=True)
-    _, first = np.unique(code, return_index=True)
-    again = np.ones(code.size, dtype=np.bool_)
-    again[first] = False
-    again &= ~np.any([np.asarray(pc.is_null(part)) for part in key], axis=0)
-    for row in np.flatnonzero(again):
-        name = " / ".join(str(part[int(row)].as_py()) for part in key)
-        earlier = int(first[code[row]])
-        yield Fault(file, int(row), field, f"duplicate of row {earlier}: {name}", "every id once")
-
-
-def _each(file: str, field: str, bad: Bools, problem: str, expected: str) -> Iterator[Fault]:
-    return _rows(file, field, np.flatnonzero(bad), problem, expected)
-
-
-def _rows(file: str, field: str, rows: Iterable[int], problem: str, expected: str) -> Iterator[Fault]:
-    for row in rows:
-        yield Fault(file, int(row), field, problem, expected)

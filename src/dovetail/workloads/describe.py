@@ -151,10 +151,10 @@ def as_text(summary: dict[str, Any]) -> str:
     ]
     for title, part in (("per job", "per_job"), ("per stage", "per_stage")):
         for name, row in summary[part].items():
-            lines.append(f"{f'{name} {title}':22}" + "".join(f"{_short(row[key]):>11}" for key in head))
+            lines.append(f"{f'{name} {title}':22}" + "".join(f"{short(row[key]):>11}" for key in head))
     lines += ["", f"{'mean task, s':22}" + _levels_head(summary["waves"])]
     for wave, levels in summary["waves"].items():
-        row = "".join(f"{_short(levels.get(level)):>9}" for level in _levels(summary["waves"]))
+        row = "".join(f"{short(levels.get(level)):>9}" for level in _levels(summary["waves"]))
         lines.append(f"  {f'{wave} wave':20}{row}")
     cv = skew["cv_within_stage"]
     lines += [
@@ -163,10 +163,10 @@ def as_text(summary: dict[str, Any]) -> str:
         f"{skew['share_of_largest_tenth']:.0%} of the work"
         + ("" if cv is None else f"; tasks of a stage vary by {cv:.0%}"),
         f"load: {load['load']:,.0%} of {load['executors']} executors with a job every "
-        f"{load['interval_s']:g} s; 85 % with one every {_short(load['interval_s_for_85_percent'])} s",
+        f"{load['interval_s']:g} s; 85 % with one every {short(load['interval_s_for_85_percent'])} s",
     ]
     if "recorded_load" in load:
-        span, gap = _short(load["recorded_span_s"]), _short(load["recorded_interval_s"])
+        span, gap = short(load["recorded_span_s"]), short(load["recorded_interval_s"])
         busy = f"{load['recorded_load']:,.0%} of {load['executors']} executors"
         lines.append(f"recorded: {span} s, a job every {gap} s, {busy}")
     return "\n".join(lines)
@@ -182,7 +182,7 @@ def _levels_head(waves: dict[str, Any]) -> str:
     return "".join(f"{f'{level} ex.':>9}" for level in _levels(waves))
 
 
-def _short(value: float | None) -> str:
+def short(value: float | None) -> str:
     """Three significant digits, thousands apart."""
     if value is None:
         return "-"

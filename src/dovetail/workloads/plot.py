@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 INK, FAINT, FILL = "#243447", "#9aa5b1", "#3d7ea6"
 WAVE_COLOURS = ("#d1495b", "#edae49", "#3d7ea6")
-_STYLE: Any = {
+STYLE: Any = {
     "font.size": 10,
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
@@ -42,7 +42,7 @@ def save_plot(source: DagSource, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(12, 8), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.subplots(2, 2)
@@ -68,7 +68,7 @@ def _title(source: DagSource) -> str:
 
 def _work(ax: Axes, source: DagSource) -> None:
     work_s = source.catalogue.dag_work_s[job_dags(source)]
-    _log_histogram(ax, work_s)
+    log_histogram(ax, work_s)
     top = ax.get_ylim()[1]
     for share, name in ((0.5, "median"), (0.95, "p95")):
         at = float(np.quantile(work_s, share))
@@ -77,7 +77,7 @@ def _work(ax: Axes, source: DagSource) -> None:
     ax.set(title="Work per job", xlabel="task-seconds", ylabel="jobs")
 
 
-def _log_histogram(ax: Axes, values: Floats) -> None:
+def log_histogram(ax: Axes, values: Floats) -> None:
     """Zeros, which a logarithmic axis does not have, are left out."""
     from matplotlib.ticker import MaxNLocator
 
@@ -117,7 +117,7 @@ def _size(ax: Axes, source: DagSource) -> None:
 def _durations(ax: Axes, catalogue: DagCatalogue) -> None:
     """Mean task duration by wave: against executors, or as a distribution if there is one level only."""
     if np.unique(catalogue.duration_executors).size == 1:
-        _log_histogram(ax, catalogue.stage_mean_s)
+        log_histogram(ax, catalogue.stage_mean_s)
         ax.set(title="Duration of a task", xlabel="seconds", ylabel="stages")
         return
     mean, _ = group_means(catalogue)

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 SCHEMA = 1
 FAMILY = "dag"
@@ -53,3 +54,21 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
 }
 REQUIRED = (DAGS, STAGES, EDGES, DURATIONS)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The canonical form of one family of workloads."""
+
+    family: str
+    tables: Mapping[str, tuple[Column, ...]]  # file -> its columns
+    required: tuple[str, ...]  # files that must be there
+    counted: Mapping[str, str] = field(default_factory=dict)  # what to call the rows of a file -> file
+
+
+DAG = Layout(
+    family=FAMILY,
+    tables=TABLES,
+    required=REQUIRED,
+    counted={"dags": DAGS, "stages": STAGES, "edges": EDGES, "duration_groups": DURATIONS, "jobs": JOBS},
+)

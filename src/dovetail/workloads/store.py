@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from dovetail import __version__
 from dovetail.core.errors import DovetailError, InvalidWorkload
 from dovetail.workloads.check import table_faults
-from dovetail.workloads.schema import DAGS, DURATIONS, EDGES, FAMILY, JOBS, MANIFEST, SCHEMA, STAGES
+from dovetail.workloads.schema import DAG, MANIFEST, SCHEMA, Layout
 from dovetail.workloads.source import DagSource
 from dovetail.workloads.tables import Tables, to_tables
 
@@ -35,8 +35,28 @@ def write_source(
     faults = table_faults(tables)
     if faults:
         raise InvalidWorkload(faults)
+    return write_tables(DAG, source.name, tables, path, provenance=provenance, force=force)
+
+
+def write_tables(
+    layout: Layout,
+    name: str,
+    tables: Tables,
+    path: Path,
+    *,
+    provenance: Mapping[str, Any] | None = None,
+    setting: Mapping[str, Any] | None = None,
+    force: bool = False,
+) -> dict[str, Any]:
+    """The same for checked tables of any family; `setting` is kept in the manifest as it is."""
+    require_target(path, force=force)
+    head: dict[str, Any] = {"schema": SCHEMA, "family": layout.family, "name": name}
+    if setting is not None:
+        head["setting"] = dict(setting)
+    head["counts"] = table_counts(tables, layout)
+    head["provenance"] = {"dovetail": __version__, **dict(provenance or {})}
     try:
-        return _write_beside(source.name, tables, dict(provenance or {}), path)
+        return _write_beside(head, tables, path)
     except OSError as error:
         raise DovetailError(f"{path} cannot be written: {error.strerror or error}") from error
 
@@ -51,12 +71,12 @@ def require_target(path: Path, *, force: bool) -> None:
         raise DovetailError(f"{path} is not a workload directory (it has no {MANIFEST}), so it is not replaced")
 
 
-def _write_beside(name: str, tables: Tables, provenance: dict[str, Any], path: Path) -> dict[str, Any]:
+def _write_beside(head: dict[str, Any], tables: Tables, path: Path) -> dict[str, Any]:
     """Writes into a directory of another name, which takes the place of the target when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
     try:
-        manifest = _write(name, tables, provenance, partial)
+        manifest = _write(head, tables, partial)
         partial.chmod(0o777 & ~_umask())  # a temporary directory is private; a workload need not be
         _put_in_place(partial, path)
     except BaseException:
@@ -65,19 +85,12 @@ def _write_beside(name: str, tables: Tables, provenance: dict[str, Any], path: P
     return manifest
 
 
-def _write(name: str, tables: Tables, provenance: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _write(head: dict[str, Any], tables: Tables, folder: Path) -> dict[str, Any]:
     files = {}
     for file, table in tables.items():
         pq.write_table(table, folder / file, compression="zstd")
         files[file] = {"rows": table.num_rows, "sha256": file_sha256(folder / file)}
-    manifest = {
-        "schema": SCHEMA,
-        "family": FAMILY,
-        "name": name,
-        "counts": table_counts(tables),
-        "provenance": {"dovetail": __version__, **provenance},
-        "files": files,
-    }
+    manifest = {**head, "files": files}
     text = json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
     return manifest
@@ -98,10 +111,9 @@ def _put_in_place(partial: Path, path: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def table_counts(tables: Mapping[str, pa.Table]) -> dict[str, int]:
+def table_counts(tables: Mapping[str, pa.Table], layout: Layout = DAG) -> dict[str, int]:
     """How many there are of everything."""
-    counts = {"dags": DAGS, "stages": STAGES, "edges": EDGES, "duration_groups": DURATIONS, "jobs": JOBS}
-    return {name: tables[file].num_rows for name, file in counts.items() if file in tables}
+    return {name: tables[file].num_rows for name, file in layout.counted.items() if file in tables}
 
 
 def file_sha256(path: Path) -> str:

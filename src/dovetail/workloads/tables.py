@@ -160,7 +160,11 @@ def lists(column: pa.ChunkedArray) -> tuple[Ints, Floats]:
     return pointer(sizes), np.array(pc.list_flatten(whole).to_numpy(zero_copy_only=False))
 
 
-def _table(file: str, *columns: Any) -> pa.Table:
-    spec = TABLES[file]
-    arrays = [pa.array(values, type=arrow_type(column)) for column, values in zip(spec, columns, strict=True)]
-    return pa.table(dict(zip((column.name for column in spec), arrays, strict=True)))
+def make_table(columns: tuple[Column, ...], *values: Any) -> pa.Table:
+    """A table of these columns, from one array each."""
+    arrays = [pa.array(each, type=arrow_type(column)) for column, each in zip(columns, values, strict=True)]
+    return pa.table(dict(zip((column.name for column in columns), arrays, strict=True)))
+
+
+def _table(file: str, *values: Any) -> pa.Table:
+    return make_table(TABLES[file], *values)

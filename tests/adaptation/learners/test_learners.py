@@ -113,3 +113,14 @@ def test_bad_parameters_are_refused(spec: str) -> None:
 
     with pytest.raises(ConfigError, match="expected"):
         make(spec)
+
+
+def test_the_sliding_window_forgets_within_a_run_by_default() -> None:
+    """A class of work sees some 45 rewards: after so many, the window must have left some behind."""
+    learner = LEARNERS.create("learner/sliding-ucb")
+    learner.reset(2, np.random.default_rng(0))
+    for reward in [0.2] * 20 + [0.8] * 25:
+        learner.update(0, reward, np.zeros(0))
+    belief = learner.beliefs(np.zeros(0))[0]
+    assert belief.pulls < 45
+    assert belief.mean > (20 * 0.2 + 25 * 0.8) / 45 + 0.05

@@ -8,16 +8,18 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.elastic_toys import Eager, Promising, toy_run
 
+from dovetail.evaluation.metrics_elastic import run_metrics as elastic_metrics
 from dovetail.evaluation.report import render_page
-from dovetail.records import read_records
+from dovetail.records import RecordWriter, read_records
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="install chromium to test the report's script in a browser")
 
 # Without a screen, a browser calls nobody back for the next frame.
 FRAMES = "<script>window.requestAnimationFrame = (draw) => setTimeout(draw, 5);</script>"
-STEPS = """
+START = """
 <script>
 const log = [];
 const errors = [];
@@ -25,6 +27,8 @@ addEventListener("error", (event) => errors.push(event.message));
 addEventListener("unhandledrejection", (event) => errors.push(String(event.reason)));
 const settle = () => new Promise((done) => setTimeout(done, 60));
 async function steps() {
+"""
+STEPS = """
   const c = document.getElementById("gantt");
   for (let wait = 0; wait < 50 && !c.dataset.view; wait++) await settle();
   const box = c.getBoundingClientRect();
@@ -66,6 +70,8 @@ async function steps() {
   const middle = { clientX: frame.left + frame.width / 2, clientY: frame.top + 50 };
   svg.dispatchEvent(new PointerEvent("pointermove", middle));
   log.push(`read=${svg.parentElement.querySelector(".tip").innerText.replaceAll("\\n", " | ")}`);
+"""
+END = """
   log.push(`errors=${errors.join(";")}`);
   document.title = log.join("\\n");
 }
@@ -76,11 +82,11 @@ FLAGS = """--headless --no-sandbox --disable-gpu --no-first-run --disable-backgr
     --disable-component-update --disable-dev-shm-usage --virtual-time-budget=20000 --window-size=1300,1600"""
 
 
-def test_the_script_works(shared_records: Path, tmp_path: Path) -> None:
+def seen_by(text: str, steps: str, tmp_path: Path) -> dict[str, str]:
+    """What the steps wrote down while the page was open."""
     assert BROWSER is not None
-    text = render_page(read_records(shared_records))
     page = tmp_path / "report.html"
-    page.write_text(text.replace("</head>", f"{FRAMES}</head>").replace("</body>", f"{STEPS}</body>"))
+    page.write_text(text.replace("</head>", f"{FRAMES}</head>").replace("</body>", f"{START}{steps}{END}</body>"))
     command = [
         BROWSER,
         *FLAGS.split(),
@@ -93,6 +99,11 @@ def test_the_script_works(shared_records: Path, tmp_path: Path) -> None:
     assert title is not None
     seen = dict(line.split("=", 1) for line in title[1].splitlines())
     assert "failed" not in seen, seen["failed"]
+    return seen
+
+
+def test_the_script_works(shared_records: Path, tmp_path: Path) -> None:
+    seen = seen_by(render_page(read_records(shared_records)), STEPS, tmp_path)
     start, wheel, drag = ([float(part) for part in seen[key].split()] for key in ("start", "wheel", "drag"))
     assert start[0] == 0 and start[3] == 12, "all executors are shown"
     assert wheel[0] == pytest.approx(0, abs=0.01) and wheel[1] < start[1] / 2, "zoomed at the left edge"
@@ -106,4 +117,37 @@ def test_the_script_works(shared_records: Path, tmp_path: Path) -> None:
     assert seen["off"] == "2"
     assert seen["theme"] == "dark"
     assert seen["read"].startswith("within ") and seen["read"].count("%") == 4
+    assert seen["errors"] == ""
+
+
+ELASTIC = """
+  const sheets = [...document.querySelectorAll(".sheet")];
+  const shown = () => sheets.filter((sheet) => !sheet.hidden).map((sheet) => sheet.dataset.label).join(",");
+  log.push(`start=${shown()}`);
+  document.querySelectorAll("#tabs button")[1].click();
+  log.push(`tab=${shown()}`);
+  const row = (job) => sheets[1].querySelector(`[data-job="${job}"] .hit`);
+  row(1).dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  log.push(`dim=${document.querySelectorAll(".job.dim").length}`);
+  log.push(`status=${document.getElementById("status").textContent}`);
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+  log.push(`undim=${document.querySelectorAll(".job.dim").length}`);
+  const svg = document.getElementById("use"), frame = svg.getBoundingClientRect();
+  const left = { clientX: frame.left + 0.2 * frame.width, clientY: frame.top + 50 };
+  svg.dispatchEvent(new PointerEvent("pointermove", left));
+  log.push(`read=${svg.parentElement.querySelector(".tip").innerText.replaceAll("\\n", " | ")}`);
+"""
+
+
+def test_the_allocation_of_elastic_jobs(tmp_path: Path) -> None:
+    writer = RecordWriter.open(tmp_path / "r", family="elastic", workload={}, options={}, seeds=[0])
+    for scheduler in (Eager(), Promising()):
+        run = toy_run(scheduler, f"elastic/{type(scheduler).__name__.lower()}")
+        writer.add(run.scheduler, 0, elastic_metrics(run))
+        writer.add_run(run)
+    seen = seen_by(render_page(read_records(tmp_path / "r")), ELASTIC, tmp_path)
+    assert seen["start"] == "elastic/promising" and seen["tab"] == "elastic/eager"
+    assert seen["dim"] == "4" and seen["undim"] == "0", "the two other jobs of both schedulers"
+    assert seen["status"] == "job 1 (b): arrived in slot 1, completed in slot 3, utility 10"
+    assert seen["read"].startswith("in slot 0.") and "100 %" in seen["read"] and "50 %" in seen["read"]
     assert seen["errors"] == ""

@@ -16,7 +16,8 @@ from tests.records.synthetic import make_run
 from dovetail.evaluation.metrics_dag import run_metrics
 from dovetail.evaluation.report import bars as bars_module
 from dovetail.evaluation.report import render_page, write_page
-from dovetail.evaluation.report.curves import MAX_POINTS, jct_distribution, jobs_in_system
+from dovetail.evaluation.report.charts_dag import jct_distribution, jobs_in_system
+from dovetail.evaluation.report.curves import MAX_POINTS
 from dovetail.evaluation.report.svg import nice_axis
 from dovetail.records import RecordWriter, read_records
 
@@ -132,7 +133,7 @@ def test_same_records_same_page(text: str, shared_records: Path, tmp_path: Path)
 
 def one_run(directory: Path, run: Any = None, **facts: Any) -> str:
     run = make_run(num_jobs=4, executors=5) if run is None else run
-    given = {"workload": {"name": "toy"}, "options": {"executors": 5}, "seeds": [0]} | facts
+    given = {"family": "dag", "workload": {"name": "toy"}, "options": {"executors": 5}, "seeds": [0]} | facts
     writer = RecordWriter.open(directory, **given)
     writer.add_run(run)
     writer.add(run.scheduler, run.seed, run_metrics(run))
@@ -162,7 +163,7 @@ def test_single_scheduler_and_seed(tmp_path: Path) -> None:
 
 
 def test_without_full_runs(tmp_path: Path) -> None:
-    writer = RecordWriter.open(tmp_path / "a", workload={}, options={}, seeds=[0])
+    writer = RecordWriter.open(tmp_path / "a", family="dag", workload={}, options={}, seeds=[0])
     writer.add("dag/fifo", 0, run_metrics(make_run(num_jobs=3, executors=4)))
     text = render_page(read_records(tmp_path / "a"))
     assert 'class="runs empty"' in text
@@ -183,7 +184,7 @@ def test_unfinished_jobs(tmp_path: Path) -> None:
     finish_s = run.jobs.finish_s.copy()
     finish_s[2] = np.inf
     run = replace(run, jobs=replace(run.jobs, finish_s=finish_s))
-    writer = RecordWriter.open(tmp_path / "a", workload={}, options={}, seeds=[0])
+    writer = RecordWriter.open(tmp_path / "a", family="dag", workload={}, options={}, seeds=[0])
     writer.add_run(run)
     writer.add(run.scheduler, 0, metrics)
     charts = data_of(render_page(read_records(tmp_path / "a")))["charts"]

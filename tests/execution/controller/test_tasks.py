@@ -140,6 +140,52 @@ def test_a_lost_executor_s_task_runs_again_and_poison_is_given_up() -> None:
     assert end.state == "failed" and "2 executors were lost" in end.error
 
 
+def lose_again_and_again(desk: Desk, after_s: Sequence[float], **how: Any) -> list[Instruction]:
+    desk.submit(1, StageSpec("a", 1, copies=False))
+    out = []
+    for seconds in after_s:
+        out += desk.wait(seconds)
+        out += desk.lose(0, **how)
+        desk.tell(ExecutorUp(0, 0, "node-0"))
+    return out
+
+
+def test_executors_killed_at_random_are_not_held_against_their_task() -> None:
+    desk = Desk(executors=2)
+    desk.submit(1, StageSpec("a", 1, copies=False))
+    out: list[Instruction] = []
+    for number in range(29):  # every second, sometimes the other one
+        out += desk.wait(1.0)
+        (busy,) = desk.running
+        out += desk.lose(busy, killed=True)
+        desk.tell(ExecutorUp(busy, 0, "node-0"))
+        if number % 8 == 7:
+            (busy,) = desk.running
+            out += desk.lose(1 - busy, killed=True)
+            desk.tell(ExecutorUp(1 - busy, 0, "node-0"))
+    assert not of(JobEnded, out)
+    (busy,) = desk.running
+    assert of(JobEnded, desk.end(busy)) == [JobEnded(1, "done")]
+
+
+@pytest.mark.parametrize(
+    ("after_s", "killed", "losses"),
+    [
+        ([0.3, 2.0, 1.1, 4.0], False, 4),
+        ([0.01, 0.02, 0.09, 0.0], True, 4),
+        ([5.0, 0.01, 0.02, 0.09, 0.0], True, 5),  # the first time it ran after others of its batch
+        ([1.0] * 12, True, 12),  # and no other executor meanwhile
+    ],
+)
+def test_a_task_that_takes_executors_down_is_given_up(after_s: list[float], killed: bool, losses: int) -> None:
+    desk = Desk(executors=1)
+    out = lose_again_and_again(desk, after_s[:-1], killed=killed)
+    assert not of(JobEnded, out)
+    desk.wait(after_s[-1])
+    (end,) = of(JobEnded, desk.lose(0, killed=killed))
+    assert f"{losses} executors were lost" in end.error
+
+
 def test_who_is_not_to_blame_is_not_blamed() -> None:
     desk = Desk(executors=1, crashes=1)
     desk.submit(1, StageSpec("a", 1))
@@ -235,11 +281,51 @@ def test_the_scheduler_is_replaced_between_two_decisions() -> None:
     desk.submit(1, StageSpec("a", 5))
     out = desk.tell(SchedulerReplaced("dag/fifo", SCHEDULERS.create("dag/fifo")))
     assert not of(Run, out) and not of(Cancel, out)
-    assert desk.controller.scheduler_name == "dag/fifo"
+    assert desk.controller.incumbent.name == "dag/fifo"
     ended = []
     while desk.running:
         ended += of(JobEnded, desk.end(next(iter(desk.running))))
     assert ended == [JobEnded(1, "done")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("dag/fair", "dag/fifo", "dag/fifo takes over from dag/fair"),
+        ("dag/composed:order=las", "dag/fifo", "dag/composed:order=las, and what that remembered is lost"),
+        ("dag/fair", "dag/adaptive", "dag/adaptive takes over from dag/fair and starts afresh"),
+        ("dag/composed:order=las", "dag/adaptive", " and starts afresh"),
+        ("dag/composed:order=las", "dag/composed:order=las,size=all", " and goes on with its order/las"),
+        ("dag/composed:order=las", "dag/adaptive:compositions=[fifo,las+all]", " and goes on with its order/las"),
+        ("dag/adaptive:compositions=[las,fifo]", "dag/composed:order=las", " and goes on with its order/las"),
+        ("dag/adaptive:compositions=[las]", "dag/adaptive:compositions=[las]", " goes on with its beliefs, order/las"),
+        ("dag/adaptive", "dag/adaptive:learner=ucb1", " and goes on with its beliefs"),
+        ("dag/adaptive", "dag/adaptive:objective=makespan", " and starts afresh: beliefs: learned for 'completion'"),
+    ],
+)  # fmt: skip
+def test_what_the_next_scheduler_goes_on_with_is_said(before: str, after: str, says: str) -> None:
+    desk = Desk(executors=2, scheduler=before)
+    desk.submit(1, StageSpec("a", 5))
+    desk.wait(1.0)
+    out = desk.tell(SchedulerReplaced(after, SCHEDULERS.create(after)))
+    (notice,) = of(Notice, out)
+    assert says in notice.text and notice.text == desk.controller.incumbent.took_over
+    assert "afresh" in says or "afresh" not in notice.text
+    while desk.running:
+        desk.end(next(iter(desk.running)))
+    assert not desk.controller.jobs
+
+
+def test_what_is_remembered_reaches_the_next_scheduler() -> None:
+    desk = Desk(executors=3, scheduler="dag/composed:order=las")
+    desk.submit(1, StageSpec("a", 1))
+    desk.submit(2, StageSpec("a", 1))
+    desk.now_s = 100.0
+    after = SCHEDULERS.create("dag/composed:order=las,size=all")
+    desk.tell(SchedulerReplaced("after", after))
+    desk.submit(3, StageSpec("a", 1))
+    attained_s = after.export_state()["order/las"]["attained_s"]
+    assert attained_s[1] == 100.0, "no view shows that job 1 has been served for 100 s"
 
 
 def test_of_longer_tasks_one_waits_while_more_are_left_than_executors() -> None:

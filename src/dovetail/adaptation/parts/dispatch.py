@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from dovetail.core.dag import Bools, DagInfo, DagView
-from dovetail.schedulers.heuristic.list_rule import Keep
+from dovetail.schedulers.heuristic.dag.list_rule import Keep
 
 
 class DispatchPart:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from dovetail.core.dag import DagInfo, DagView, Reason
-from dovetail.schedulers.heuristic.list_rule import Order, OrderRule, StageRule
+from dovetail.core.handover import State
+from dovetail.schedulers.heuristic.dag.list_rule import Order, OrderRule, StageRule
 
 
 class OrderPart:
@@ -90,10 +91,11 @@ class LeastAttained(OrderPart):
         self._attained_s, self._running, self._time_s = attained, running, view.time_s
         return list(attained.values())
 
-    def export_state(self) -> Mapping[str, object]:
+    def export_state(self) -> State:
         return {"attained_s": dict(self._attained_s), "running": dict(self._running), "time_s": self._time_s}
 
-    def import_state(self, state: Mapping[str, object]) -> None:
+    def import_state(self, state: State) -> Sequence[str]:
         attained, running, time_s = state["attained_s"], state["running"], state["time_s"]
         assert isinstance(attained, dict) and isinstance(running, dict) and isinstance(time_s, float)
         self._attained_s, self._running, self._time_s = dict(attained), dict(running), time_s
+        return tuple(state)

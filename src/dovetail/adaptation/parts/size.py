@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dovetail.schedulers.heuristic.list_rule import Equal, SizeRule, check_alpha
+from dovetail.schedulers.heuristic.dag.list_rule import Equal, SizeRule, check_alpha
 
 
 class SizePart:

@@ -1,16 +1,17 @@
-"""The two line charts of the report, with what the page's script needs to read values off them."""
+"""Line charts of the report, with what the page's script needs to read values off them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from dovetail.evaluation.report.curves import Curve, jct_distribution, jobs_in_system
+from dovetail.core.dag import Floats
+from dovetail.evaluation.report.curves import Curve
 from dovetail.evaluation.report.svg import Axis, log_axis, nice_axis, step_chart
-from dovetail.records.dag import DagRun
 
 STRETCH = 20  # longest over median completion time from which on the axis is logarithmic
 
@@ -27,6 +28,7 @@ class Chart:
     y: Axis
     curves: tuple[tuple[int, str, Curve], ...]
     percent: bool = False
+    read: tuple[str, str] = ("at", " s")  # words around the place of which values are read off
 
     def html(self) -> str:
         svg = step_chart(
@@ -49,6 +51,7 @@ class Chart:
             "y": [self.y.low, self.y.high],
             "log": self.x.log,
             "percent": self.percent,
+            "read": list(self.read),
             "curves": [
                 {
                     "place": place,
@@ -61,40 +64,36 @@ class Chart:
         }
 
 
-def make_charts(shown: list[tuple[int, str, DagRun]]) -> tuple[Chart, ...]:
-    """Distribution of completion times, and jobs in the system; none without runs."""
-    if not shown:
-        return ()
-    jct = tuple((place, label, jct_distribution(run)) for place, label, run in shown)
-    jobs = tuple((place, label, jobs_in_system(run)) for place, label, run in shown)
-    count = nice_axis(1.06 * max(float(curve.y.max(initial=1.0)) for _, _, curve in jobs))
-    whole = Axis(count.low, count.high, tuple(tick for tick in count.ticks if tick == int(tick)))
-    return (
-        Chart(
-            name="cdf",
-            title="How long jobs take",
-            note="share of the jobs completed within a given time",
-            x_label="completion time, s",
-            x=_jct_axis([run for _, _, run in shown]),
-            y=Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0)),
-            curves=jct,
-            percent=True,
-        ),
-        Chart(
-            name="jobs",
-            title="Jobs in the system",
-            note="arrived and not yet completed",
-            x_label="time, s",
-            x=nice_axis(1.02 * max(float(curve.x.max(initial=0.0)) for _, _, curve in jobs)),
-            y=whole,
-            curves=jobs,
-        ),
+def jct_chart(
+    curves: Sequence[tuple[int, str, Curve]], every: Floats, *, x_label: str = "completion time, s", unit: str = "s"
+) -> Chart:
+    """The distribution of completion times, of which `every` are all that are drawn."""
+    return Chart(
+        name="cdf",
+        title="How long jobs take",
+        note="share of the jobs completed within a given time",
+        x_label=x_label,
+        x=_jct_axis(every),
+        y=Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0)),
+        curves=tuple(curves),
+        percent=True,
+        read=("within", f" {unit}"),
     )
 
 
-def _jct_axis(runs: list[DagRun]) -> Axis:
+def count_axis(curves: Sequence[tuple[int, str, Curve]]) -> Axis:
+    """From 0 to the highest of the curves, with marks at whole numbers."""
+    count = nice_axis(1.06 * max(float(curve.y.max(initial=1.0)) for _, _, curve in curves))
+    return Axis(count.low, count.high, tuple(tick for tick in count.ticks if tick == int(tick)))
+
+
+def time_axis(curves: Sequence[tuple[int, str, Curve]]) -> Axis:
+    """From 0 to the last change of the curves."""
+    return nice_axis(1.02 * max(float(curve.x.max(initial=0.0)) for _, _, curve in curves))
+
+
+def _jct_axis(all_s: Floats) -> Axis:
     """Logarithmic where one scheduler's times would press all others against the left edge."""
-    all_s = np.concatenate([run.jobs.finish_s - run.jobs.arrival_s for run in runs])
     all_s = all_s[np.isfinite(all_s)]
     longest_s = 1.02 * float(all_s.max(initial=0.0))
     if all_s.size == 0 or longest_s < STRETCH * float(np.median(all_s)):

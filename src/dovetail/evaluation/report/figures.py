@@ -1,4 +1,4 @@
-"""The report as PNG figures, for slides and papers: table, distribution, jobs in the system, Gantt charts."""
+"""The report as PNG figures, for slides and papers: the table, the charts, and the pictures of the family."""
 
 from __future__ import annotations
 
@@ -7,20 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dovetail.core.dag import Floats, Ints
 from dovetail.core.errors import RecordError
 from dovetail.evaluation.comparison import Comparison, compare
-from dovetail.evaluation.metrics_dag import METRICS
+from dovetail.evaluation.family import family_named
 from dovetail.evaluation.report import palette
-from dovetail.evaluation.report.bars import MAX_BARS_RUN, cut, merge_tasks
-from dovetail.evaluation.report.charts import Chart, make_charts
+from dovetail.evaluation.report.charts import Chart
 from dovetail.evaluation.report.page import recorded_runs
 from dovetail.evaluation.report.table import shown_metrics
 from dovetail.evaluation.report.text import bounds, duration, number, signed_pct
-from dovetail.records.dag import DagRun
-from dovetail.records.directory import DagRecords
+from dovetail.records.directory import Records
 from dovetail.records.files import replacing
 
 if TYPE_CHECKING:
@@ -29,18 +24,16 @@ if TYPE_CHECKING:
 
 DPI = 160
 INK, SOFT, LINE, TRACK, BEST = "#16202e", "#55637a", "#dfe4ec", "#eef1f6", "#eaf0fe"
-LOST = "#d3212c"
 _DASHES = ("solid", (0, (5, 2)), (0, (1.5, 2)), (0, (6, 2, 1.5, 2)))
 
 
-def write_figures(records: DagRecords, directory: Path) -> list[Path]:
+def write_figures(records: Records, directory: Path) -> list[Path]:
     """Write all figures and return their paths.  The same records always give the same pictures."""
-    comparison = compare(records)
+    comparison, family = compare(records), family_named(records.family)
     shown = recorded_runs(records, comparison)
-    moving_delay_s = float(records.options.get("moving_delay_s") or 0.0)
     figures: list[tuple[str, Callable[[], Figure]]] = [("table", partial(_table, records, comparison))]
-    figures += [(chart.name, partial(_curves, chart)) for chart in make_charts(shown)]
-    figures += [(f"gantt-{run.run}", partial(_gantt, label, run, moving_delay_s)) for _, label, run in shown]
+    figures += [(chart.name, partial(_curves, chart)) for chart in family.charts(shown)]
+    figures += family.figures(records, shown)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -63,29 +56,29 @@ def _save(path: Path, make: Callable[[], Figure]) -> Path:
     return path
 
 
-def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
 
 
-def _table(records: DagRecords, comparison: Comparison) -> Figure:
+def _table(records: Records, comparison: Comparison) -> Figure:
     from matplotlib.patches import Rectangle
     from matplotlib.transforms import Bbox
 
-    names = shown_metrics(comparison)
+    names, metrics = shown_metrics(comparison), family_named(comparison.family).metrics
     heads = ["scheduler"]
     for name in names:
-        unit = ", s" if METRICS[name].unit == "s" else ""
-        heads += [METRICS[name].title + unit] + (["vs best heuristic"] if name == "avg_jct_s" else [])
+        unit = ", s" if metrics[name].unit == "s" else ""
+        heads += [metrics[name].title + unit] + (["vs best heuristic"] if name == comparison.yardstick else [])
     heads.append("per decision")
     cells = []
     for row in comparison.rows:
         line = [row.label]
         for name in names:
-            value = number(row.metrics[name].mean, name)
-            if name != "avg_jct_s":
+            value = number(row.metrics[name].mean, metrics[name])
+            if name != comparison.yardstick:
                 line.append(value)
                 continue
             own = row.label == comparison.best_heuristic
@@ -93,10 +86,10 @@ def _table(records: DagRecords, comparison: Comparison) -> Figure:
             line.append("best heuristic" if own else signed_pct(row.difference_pct))
         cells.append([*line, duration(row.decision_s)])
     widths = [max(len(text) for text in column) + 3.0 for column in zip(heads, *cells, strict=True)]
-    figure, axes = _figure(0.073 * sum(widths) + 0.3, 0.29 * (len(cells) + 1) + 0.55)
+    figure, axes = new_figure(0.073 * sum(widths) + 0.3, 0.29 * (len(cells) + 1) + 0.55)
     axes.set_axis_off()
     seeds = len(set(records.summary.seed.tolist()))
-    title = f"{records.workload.get('name', 'dag')}: {len(cells)} schedulers, seeds: {seeds}"
+    title = f"{records.workload.get('name', records.family)}: {len(cells)} schedulers, seeds: {seeds}"
     axes.set_title(title, loc="left", fontsize=11, fontweight="bold")
     share = 1 / (len(cells) + 1)
     axes.add_patch(Rectangle((0, 1 - 2 * share), 1, share, color=BEST, transform=axes.transAxes, zorder=0))
@@ -119,7 +112,7 @@ def _table(records: DagRecords, comparison: Comparison) -> Figure:
 
 
 def _curves(chart: Chart) -> Figure:
-    figure, axes = _figure(8.4, 4.0)
+    figure, axes = new_figure(8.4, 4.0)
     for place, label, curve in reversed(chart.curves):
         colour, _, _ = palette.series(place)
         dash: Any = _DASHES[place // len(palette.SERIES) % len(_DASHES)]
@@ -135,57 +128,13 @@ def _curves(chart: Chart) -> Figure:
     texts = [f"{100 * tick:.0f} %" if chart.percent else f"{tick:g}" for tick in chart.y.ticks]
     axes.set_yticks(list(chart.y.ticks), texts)
     axes.grid(axis="y", color=LINE, linewidth=0.6)
-    _plain(axes)
+    plain_axes(axes)
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], frameon=False, fontsize=8, loc="outside right upper")
     return figure
 
 
-def _gantt(label: str, run: DagRun, moving_delay_s: float) -> Figure:
-    from matplotlib.collections import PolyCollection
-    from matplotlib.colors import to_rgb
-
-    bars, until_s = cut(merge_tasks(run), MAX_BARS_RUN)
-    figure, axes = _figure(11.0, min(7.5, max(2.6, 1.1 + 0.11 * run.executors)))
-    job = np.array([to_rgb(colour) for colour in palette.job_colours()])[bars.job % palette.NUM_JOB_COLOURS]
-    colours = np.where((bars.stage % 2 == 1)[:, None], job + (1 - job) * 0.2, job)
-    last_s = np.zeros(len(bars))
-    same = np.diff(bars.executor) == 0
-    last_s[1:][same] = bars.end_s[:-1][same]
-    fresh = np.flatnonzero((bars.wave == 0) & (bars.start_s > last_s))
-    leave_s = np.maximum(last_s, bars.start_s - moving_delay_s)
-    axes.axvspan(0, run.end_s, color=TRACK, linewidth=0)
-    if moving_delay_s > 0 and fresh.size:
-        moving = _boxes(leave_s[fresh], bars.start_s[fresh], bars.executor[fresh])
-        pale = job[fresh] + (1 - job[fresh]) * 0.65
-        axes.add_collection(PolyCollection(moving, facecolors=pale, linewidths=0), autolim=False)
-    boxes = _boxes(bars.start_s, bars.end_s, bars.executor)
-    axes.add_collection(PolyCollection(boxes, facecolors=colours, linewidths=0), autolim=False)
-    if bars.lost.any():
-        lost = PolyCollection(boxes[bars.lost], facecolors="none", edgecolors=LOST, linewidths=1.2)
-        axes.add_collection(lost, autolim=False)
-    top = run.executors + 0.8
-    for marker, time_s, row in (("v", run.jobs.arrival_s, -0.9), ("^", run.jobs.finish_s, top - 0.4)):
-        at = time_s[np.isfinite(time_s)]
-        axes.plot(at, np.full(at.size, row), marker, color=SOFT, markersize=3.5, clip_on=False)
-    axes.set_xlim(0, max(run.end_s * 1.01, 1e-3))
-    axes.set_ylim(top, -1.4)
-    note = "" if until_s is None else f" (too large: only what starts before {until_s:.0f} s is drawn)"
-    axes.set_title(f"{label}, seed {run.seed}{note}", loc="left", fontsize=11, fontweight="bold")
-    axes.set_xlabel("time, s    (colour: job; pale: moving; grey: idle; ▼ arrival, ▲ completion)", color=SOFT)
-    axes.set_ylabel("executor", color=SOFT)
-    _plain(axes)
-    return figure
-
-
-def _boxes(start_s: Floats, end_s: Floats, row: Ints) -> Any:
-    """(n, 4, 2) the corners of one box for each row given."""
-    top, bottom = row - 0.44, row + 0.44
-    across = np.stack((start_s, end_s, end_s, start_s), axis=1)
-    return np.stack((across, np.stack((top, top, bottom, bottom), axis=1)), axis=2)
-
-
-def _plain(axes: Axes) -> None:
+def plain_axes(axes: Axes) -> None:
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.tick_params(colors=SOFT, labelsize=8, length=3)

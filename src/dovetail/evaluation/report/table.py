@@ -7,7 +7,7 @@ from html import escape
 from typing import NamedTuple
 
 from dovetail.evaluation.comparison import ComparedRow, Comparison
-from dovetail.evaluation.metrics_dag import METRICS
+from dovetail.evaluation.family import family_named
 from dovetail.evaluation.report.text import bounds, duration, number, signed_pct
 from dovetail.evaluation.statistics import Interval
 
@@ -21,29 +21,23 @@ class Cell(NamedTuple):
 
 
 def shown_metrics(comparison: Comparison) -> list[str]:
-    """The metrics worth a column: weights and deadlines only where some job has one."""
-    first = comparison.rows[0].metrics
-    names = [name for name in METRICS if name in first]
-    rows = comparison.rows
-    if all(_same(row, "weighted_jct_s", "avg_jct_s") for row in rows):
-        names = [name for name in names if name != "weighted_jct_s"]
-    if all(row.metrics["late_s"].mean == 0.0 for row in rows if "late_s" in row.metrics):
-        names = [name for name in names if name != "late_s"]
-    return names
+    """The metrics worth a column."""
+    return family_named(comparison.family).shown(comparison.rows)
 
 
 def table_html(comparison: Comparison) -> str:
-    """The whole table; the first row has the lowest average completion time."""
-    names = shown_metrics(comparison)
+    """The whole table; the first row is the best by the yardstick."""
+    names, metrics = shown_metrics(comparison), family_named(comparison.family).metrics
     best = {name: _best(comparison, name) for name in names}
     has_times = any(math.isfinite(row.decision_s) for row in comparison.rows)
     heads = [_head("scheduler", "who decides", "text")]
     for name in names:
-        metric = METRICS[name]
+        metric = metrics[name]
         unit = f",\N{NO-BREAK SPACE}{metric.unit}" if metric.unit == "s" else ""
-        heads.append(_head(f"{metric.title}{unit}", f"{metric.meaning}; mean over the seeds", "number"))
-        if name == "avg_jct_s":
-            heads.append(_head("vs best heuristic", "paired difference of average JCT, 95 % interval", "number"))
+        order = _order(comparison) if name == comparison.yardstick else ""
+        heads.append(_head(f"{metric.title}{unit}", f"{metric.meaning}; mean over the seeds", "number", order))
+        if name == comparison.yardstick:
+            heads.append(_head("vs best heuristic", f"paired difference of {metric.title}, 95 % interval", "number"))
     if has_times:
         heads.append(_head("per decision", "mean time the scheduler takes for one decision", "number"))
     body = []
@@ -51,7 +45,7 @@ def table_html(comparison: Comparison) -> str:
         cells = [_name_cell(number_, row)]
         for name in names:
             cells.append(_metric_cell(comparison, row, name, best[name]))
-            if name == "avg_jct_s":
+            if name == comparison.yardstick:
                 cells.append(_difference_cell(comparison, row))
         if has_times:
             time = row.decision_s
@@ -61,9 +55,14 @@ def table_html(comparison: Comparison) -> str:
     return f'<table id="table"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
 
 
-def _head(title: str, meaning: str, kind: str) -> str:
+def _order(comparison: Comparison) -> str:
+    """How the rows are sorted by the yardstick."""
+    return f' aria-sort="{"descending" if comparison.metric.higher_is_better else "ascending"}"'
+
+
+def _head(title: str, meaning: str, kind: str, order: str = "") -> str:
     return (
-        f'<th scope="col" data-kind="{kind}" title="{escape(meaning)}">'
+        f'<th scope="col" data-kind="{kind}" title="{escape(meaning)}"{order}>'
         f'<button type="button">{escape(title)}<span class="arrow" aria-hidden="true"></span></button></th>'
     )
 
@@ -83,12 +82,13 @@ def _name_cell(place: int, row: ComparedRow) -> Cell:
 
 def _metric_cell(comparison: Comparison, row: ComparedRow, name: str, best: float) -> Cell:
     interval = row.metrics[name]
-    value = number(interval.mean, name)
-    if value == number(best, name):
+    metric = family_named(comparison.family).metrics[name]
+    value = number(interval.mean, metric)
+    if value == number(best, metric):
         value = f"<b>{value}</b>"
-    if name != "avg_jct_s":
+    if name != comparison.yardstick:
         return Cell(value, interval.mean)
-    spread = f'<span class="ci">{bounds(interval, name)}</span>' if interval.known else ""
+    spread = f'<span class="ci">{bounds(interval, metric)}</span>' if interval.known else ""
     return Cell(f'<span class="value">{value}</span>{spread}{_glyph(comparison, interval)}', interval.mean, "jct")
 
 
@@ -98,21 +98,21 @@ def _difference_cell(comparison: Comparison, row: ComparedRow) -> Cell:
         return Cell("best heuristic", 0.0, "yardstick")
     if not interval.known:
         return Cell(signed_pct(interval), interval.mean, "diff")
-    sure = "better" if interval.high < 0 else "worse" if interval.low > 0 else "unclear"
     mean, _, spread = signed_pct(interval).partition(" [")
-    return Cell(f'{mean}<span class="ci">[{spread}</span>', interval.mean, f"diff {sure}")
+    return Cell(f'{mean}<span class="ci">[{spread}</span>', interval.mean, f"diff {comparison.sure(interval)}")
 
 
 def _glyph(comparison: Comparison, interval: Interval) -> str:
-    """The mean and its interval on a scale all rows share: logarithmic, so equal ratios look equal."""
-    known = [row.metrics["avg_jct_s"] for row in comparison.rows]
+    """The mean and its interval on a scale all rows share: logarithmic if it can be, so equal ratios look equal."""
+    known = [row.metrics[comparison.yardstick] for row in comparison.rows]
     low = min(item.low if item.known else item.mean for item in known)
     high = max(item.high if item.known else item.mean for item in known)
-    if not high > low > 0:
+    if not high > low:
         return ""
 
     def place(value: float) -> float:
-        return 5 + math.log(value / low) / math.log(high / low) * (GLYPH_WIDTH - 10)
+        share = math.log(value / low) / math.log(high / low) if low > 0 else (value - low) / (high - low)
+        return 5 + share * (GLYPH_WIDTH - 10)
 
     middle = GLYPH_HEIGHT / 2
     line = ""
@@ -126,8 +126,6 @@ def _glyph(comparison: Comparison, interval: Interval) -> str:
 
 def _best(comparison: Comparison, name: str) -> float:
     values = [row.metrics[name].mean for row in comparison.rows]
-    return max(values) if METRICS[name].higher_is_better else min(values)
-
-
-def _same(row: ComparedRow, one: str, other: str) -> bool:
-    return one in row.metrics and math.isclose(row.metrics[one].mean, row.metrics[other].mean, rel_tol=1e-9)
+    known = [value for value in values if math.isfinite(value)]
+    choose = max if family_named(comparison.family).metrics[name].higher_is_better else min
+    return choose(known, default=math.nan)

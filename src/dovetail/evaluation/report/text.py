@@ -6,21 +6,23 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dovetail.evaluation.metric import Metric
 from dovetail.evaluation.statistics import Interval
 
 
-def number(value: float, metric: str = "") -> str:
+def number(value: float, metric: Metric | None = None) -> str:
     """A metric's value without its unit; shares as percent."""
     if not math.isfinite(value):
         return "–"
-    if metric == "utilisation":
+    form = "number" if metric is None else metric.form
+    if form == "percent":
         return f"{100 * value:.1f} %"
-    if metric in ("fairness", "slowdown"):
+    if form == "ratio":
         return f"{value:.2f}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
-def bounds(interval: Interval, metric: str = "") -> str:
+def bounds(interval: Interval, metric: Metric | None = None) -> str:
     """`[low, high]`, or nothing where a single seed allows no interval."""
     return f"[{number(interval.low, metric)}, {number(interval.high, metric)}]" if interval.known else ""
 

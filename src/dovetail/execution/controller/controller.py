@@ -6,24 +6,23 @@ is about tasks: which of them are finished, run again, given up, cut off or copi
 
 from __future__ import annotations
 
-import heapq
-import math
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 import numpy as np
 
 from dovetail.core.dag import DagInfo, DagView
-from dovetail.core.observation import Observation, Observer
-from dovetail.execution.controller.copies import overdue
+from dovetail.core.observation import Observation
+from dovetail.execution.controller.copies import start_copies
 from dovetail.execution.controller.estimates import Estimates
+from dovetail.execution.controller.incumbent import Incumbent
 from dovetail.execution.controller.look_ahead import LiveLookAhead
 from dovetail.execution.controller.manager import Check, ResourceManager
 from dovetail.execution.controller.messages import (
     FAILED,
     FINISHED,
     AnyScheduler,
+    BeliefsGiven,
     Cancel,
     Event,
     ExecutorDown,
@@ -37,6 +36,7 @@ from dovetail.execution.controller.messages import (
     Restart,
     Resumed,
     SchedulerReplaced,
+    Stalled,
     TaskEnd,
     TasksEnded,
     TimePassed,
@@ -44,13 +44,9 @@ from dovetail.execution.controller.messages import (
 from dovetail.execution.controller.options import ControllerOptions
 from dovetail.execution.controller.referee import Gift
 from dovetail.execution.controller.state import Executor, Job, Round, Stage, State
+from dovetail.execution.controller.timers import COPIES, GRACE, TIMEOUT, Timers
 from dovetail.execution.errors import InvalidJob
 from dovetail.execution.spec import JobSpec
-
-TIMEOUT, GRACE, COPIES = range(3)
-"""Kinds of timers; the arrival of executors is the manager's."""
-FEW_TIMERS = 1000
-LATEST = 200  # events of an adaptive scheduler that are told
 
 
 class Controller:
@@ -66,23 +62,19 @@ class Controller:
         """`fallback` makes the scheduler that takes over from one that fails; `info`: if more is known than that there
         are executors; `rng`: of the first scheduler, if it is not to be drawn from the options' seed."""
         self.options = options
-        self.scheduler_name = name
-        self.decisions = 0
         self.jobs: dict[int, Job] = {}  # in the system
-        self._scheduler = scheduler
-        self._fallback = fallback
         executors = sum(kind.count for kind in options.classes)
         look_ahead = LiveLookAhead(options.classes, options.moving_delay_s)
-        self._info = info or DagInfo(executors, options.classes, options.moving_delay_s, look_ahead)
+        info = info or DagInfo(executors, options.classes, options.moving_delay_s, look_ahead)
+        self._out: list[Instruction] = []
+        self.incumbent = Incumbent(options, info, name, scheduler, fallback, lambda notice: self._out.append(notice))
         self._manager = ResourceManager(options.classes, options.moving_delay_s, self._ask)
         self._executors: dict[int, Executor] = {}
         self._estimates = Estimates()
-        self._timers: list[tuple[float, int, int, int, int]] = []  # (time, tie, kind, executor, batch)
-        self._tie = count()
+        self._timers = Timers(self._executors)
         self._copies_are_timed = False
         self._is_held = False
-        self._most_timers = FEW_TIMERS
-        self._out: list[Instruction] = []
+        self._kills = 0  # executors that somebody has killed
         self._handlers: dict[type[Any], Callable[[Any], None]] = {
             TasksEnded: self._tasks_ended,
             JobSubmitted: self._job_submitted,
@@ -91,22 +83,25 @@ class Controller:
             ExecutorDown: self._executor_down,
             TimePassed: self._time_passed_on,
             SchedulerReplaced: self._scheduler_replaced,
+            Stalled: self._stalled,
+            BeliefsGiven: self._beliefs_given,
             Held: self._held,
             Resumed: self._resumed,
         }
-        self._manager.batch_s = options.batch_s
-        self._manager.batches_ahead = options.batches_ahead
-        self._scheduler.reset(self._info, rng or self._fresh_rng())
+        self._manager.batching.batch_s = options.batch_s
+        self._manager.batching.ahead = options.batches_ahead
+        self.incumbent.start(rng)
 
     # --- the two verbs ---
 
     def handle(self, event: Event, now_s: float) -> list[Instruction]:
         """What to do about an event; times never go back.
 
-        What was due earlier is done first; what is due now, when `TimePassed` comes, one thing at a time.
+        Executors that arrived earlier did so first; whatever else is due is done when `TimePassed` comes, one thing at
+        a time: only who sends it knows that nothing of what happened before is still to be told.
         """
-        while self.next_timer_s() < now_s:
-            self._time_passed()
+        while self._manager.next_arrival_s < now_s:
+            self._executor_arrives()
         self._manager.now_s = now_s
         self._handlers[type(event)](event)
         out, self._out = self._out, []
@@ -114,8 +109,12 @@ class Controller:
 
     def next_timer_s(self) -> float:
         """When `TimePassed` is due; infinite if nothing waits for time."""
-        timer_s = self._timers[0][0] if self._timers else math.inf
-        return min(timer_s, self._manager.next_arrival_s)
+        return min(self._timers.next_s, self._manager.next_arrival_s)
+
+    @property
+    def next_deadline_s(self) -> float:
+        """When somebody's time may be up."""
+        return self._timers.next_s
 
     def check(self, spec: JobSpec) -> None:
         """Refuse a job that could never run here."""
@@ -131,13 +130,15 @@ class Controller:
         """Have every decision told when it is carried out: the time, what was on offer, what is given."""
         self._manager.on_decision = listener
 
+    def _stalled(self, event: Stalled) -> None:
+        self._timers.begin_now(self._manager.now_s - event.for_s, self._manager.now_s)
+
     def _held(self, _: Held) -> None:
         self._is_held = True
 
     def _resumed(self, _: Resumed) -> None:
         self._is_held = False
-        self._timers = [timer for timer in self._timers if timer[2] != TIMEOUT]
-        heapq.heapify(self._timers)
+        self._timers.drop(TIMEOUT)
         for executor in self._executors.values():
             stage = executor.stage
             is_at_work = executor.state is State.BUSY and executor.batches and not executor.cancelled
@@ -146,20 +147,6 @@ class Controller:
 
     def busy_executors(self) -> list[int]:
         return [number for number, executor in self._executors.items() if executor.state is State.BUSY]
-
-    def observe(self, observation: Observation) -> None:
-        """Tell the scheduler what no view shows, if it wants to know."""
-        if isinstance(self._scheduler, Observer):
-            self._scheduler.observe(observation)
-
-    def adaptation(self) -> dict[str, Any] | None:
-        """What an adaptive scheduler did last, and why; None if the scheduler does not adapt."""
-        events = getattr(self._scheduler, "events", None)
-        if events is None:
-            return None
-        told = [event.as_json() for event in events[-LATEST:]]
-        first = getattr(self._scheduler, "forgotten", 0) + len(events) - len(told)
-        return {"compositions": list(getattr(self._scheduler, "names", ())), "first": first, "events": told}
 
     # --- jobs ---
 
@@ -170,17 +157,7 @@ class Controller:
         for number, profile in enumerate(event.profiles):
             job.stages[number].profile = profile
         self.jobs[event.job] = job
-        for number, tasks in event.finished.items():
-            stage = job.stages[number]
-            for task in tasks:
-                stage.done[task] = 1
-            stage.finished = sum(stage.done)
-            stage.not_started = stage.tasks - stage.finished
-        for stage in job.stages:
-            if stage.complete:
-                job.left -= 1
-                for child in stage.children:
-                    child.incomplete_parents -= 1
+        job.resume(event.finished)
         self._manager.job_arrives(job)
         if job.left == 0:
             self._end(job, "done")
@@ -199,6 +176,8 @@ class Controller:
         self, job: Job, state: str, error: str = "", stage: int = -1, task: int = -1, recorded: bool = False
     ) -> None:
         del self.jobs[job.number]
+        if state != "done":
+            self.incumbent.observe(Observation(abandoned=(job.number,)))
         self._manager.job_ends(job)
         for each in job.stages:
             for executor in each.executors:
@@ -237,6 +216,7 @@ class Controller:
         if finished:
             stage.finished += finished
             stage.estimate.add(total_s, finished)
+            self._manager.live.touch(stage)
         if stage.not_started and not stage.job.ended and not executor.cancelled and not leaving:
             if outstanding:
                 self._manager.top_up(executor, stage)
@@ -278,8 +258,7 @@ class Controller:
                 self._end(stage.job, "failed", f"{tries} {end.error}", stage.id, end.task, recorded)
                 return
             self._out.append(Notice("retry", f"{where}: {end.error}; try {failures + 1} of {stage.spec.retries + 1}"))
-        stage.again.append(end.task)
-        stage.not_started += 1
+        stage.put_back(end.task)
         self._manager.tasks_return(stage)
 
     def _finished_after_all(self, stage: Stage, task: int) -> None:
@@ -316,28 +295,37 @@ class Controller:
             for task in executor.outstanding
             if stage is not None and not stage.done[task] and task not in executor.timed_out
         ]
+        lasted_s = self._manager.now_s - executor.started_s
         executor.outstanding, executor.batches = {}, {}
         if stage is not None and not stage.job.ended:
             for task in lost:
                 if stage.copies.get(task, 0) > 1:
                     stage.copies.pop(task)
                 else:
-                    stage.again.append(task)
-                    stage.not_started += 1
+                    stage.put_back(task)
         self._manager.executor_goes(executor)
         if stage is not None and lost and not stage.job.ended and not event.blameless and not executor.cancelled:
-            self._blame(stage, lost[0], event.why)  # tasks run in order: it was the first
+            self._blame(stage, lost[0], event, lasted_s)  # tasks run in order: it was the first
+        elif event.killed:
+            self._kills += 1
         self._manager.hold_rounds(None if stage is None else stage.job)
         self._collect_runs()
 
-    def _blame(self, stage: Stage, task: int, why: str) -> None:
-        crashes = stage.crashes[task] = stage.crashes.get(task, 0) + 1
-        where = f"stage {stage.spec.name!r}, task {task}"
-        if crashes >= self.options.crashes:
-            text = f"{crashes} executors were lost while they ran it, the last one because {why}"
+    def _blame(self, stage: Stage, task: int, loss: ExecutorDown, lasted_s: float) -> None:
+        """A task that takes executors down is given up.  If they were killed, that may be nobody's fault but that of
+        whoever kills executors; but hardly if they die at once, or if nobody else's are killed."""
+        if loss.killed:
+            self._kills += 1
+            stage.kills.setdefault(task, []).append((lasted_s, self._kills))
+        else:
+            stage.crashes[task] = stage.crashes.get(task, 0) + 1
+        crashes, kills = stage.crashes.get(task, 0), stage.kills.get(task, [])
+        if self.options.is_too_much(crashes, kills):
+            text = f"{crashes + len(kills)} executors were lost while they ran it, the last one because {loss.why}"
             self._end(stage.job, "failed", text, stage.id, task)
         else:
-            self._out.append(Notice("lost", f"job {stage.job.number}, {where}: executor lost because {why}; run again"))
+            where = f"job {stage.job.number}, stage {stage.spec.name!r}, task {task}"
+            self._out.append(Notice("lost", f"{where}: executor lost because {loss.why}; run again"))
 
     def _cancel(self, executor: Executor) -> None:
         if executor.outstanding and executor.batches and not executor.cancelled:
@@ -348,18 +336,7 @@ class Controller:
     # --- time ---
 
     def _set_timer(self, after_s: float, kind: int, executor: Executor | None = None) -> None:
-        who = (-1, -1) if executor is None else (executor.number, next(iter(executor.batches)))
-        heapq.heappush(self._timers, (self._manager.now_s + after_s, next(self._tie), kind, *who))
-        if len(self._timers) > self._most_timers:
-            self._forget_timers()
-
-    def _forget_timers(self) -> None:
-        """Those of batches that are over: long timeouts of short tasks would pile up."""
-        self._timers = [
-            timer for timer in self._timers if timer[3] < 0 or timer[4] in self._executors[timer[3]].batches
-        ]
-        heapq.heapify(self._timers)
-        self._most_timers = max(FEW_TIMERS, 2 * len(self._timers))
+        self._timers.set(self._manager.now_s, after_s, kind, executor)
 
     def _time_passed_on(self, _: TimePassed) -> None:
         if self.next_timer_s() <= self._manager.now_s:
@@ -370,17 +347,21 @@ class Controller:
         at_s = self.next_timer_s()
         self._manager.now_s = max(self._manager.now_s, at_s)
         if self._manager.next_arrival_s <= at_s:
-            self._manager.hold_rounds(self._manager.executor_arrives())
-            self._collect_runs()
+            self._executor_arrives()
             return
-        _, _, kind, number, batch = heapq.heappop(self._timers)
-        if kind == COPIES:
+        timer = self._timers.pop()
+        if timer.kind == COPIES:
             self._copies_are_timed = False
             self._look_for_stragglers()
             return
-        executor = self._executors[number]
-        if executor.state is State.BUSY and batch in executor.batches and executor.stage is not None:
-            self._out_of_time(executor, executor.stage, kind)
+        executor = self._executors[timer.executor]
+        if executor.state is State.BUSY and timer.batch in executor.batches and executor.stage is not None:
+            self._out_of_time(executor, executor.stage, timer.kind)
+
+    def _executor_arrives(self) -> None:
+        self._manager.now_s = max(self._manager.now_s, self._manager.next_arrival_s)
+        self._manager.hold_rounds(self._manager.executor_arrives())
+        self._collect_runs()
 
     def _out_of_time(self, executor: Executor, stage: Stage, kind: int) -> None:
         if executor.doomed:
@@ -423,30 +404,11 @@ class Controller:
             return
         self._copies_are_timed = True
         self._set_timer(options.look_every_s, COPIES)
-        now_s = self._manager.now_s
+        if self._is_held:
+            return  # what is late may only wait for room to write down its result
         for job in list(self.jobs.values()):
-            for stage in job.stages:
-                if stage.executors and stage.not_started == 0 and stage.spec.copies:
-                    for executor in overdue(stage, now_s, options):
-                        self._copy(stage, executor)
+            self._out.extend(start_copies(job, self._manager, options))
         self._collect_runs()
-
-    def _copy(self, stage: Stage, slow: Executor) -> None:
-        """Run what the slow executor has to do a second time, on another node if there is one free."""
-        task = next(iter(slow.outstanding))
-        helpers = [
-            *self._manager.common.executors,
-            *(e for job in self._manager.live.jobs for e in job.group.executors),
-        ]
-        helpers = [e for e in helpers if self._manager.referee.fits(e.executor_class, stage)]
-        if not helpers:
-            return
-        helper = min(helpers, key=lambda e: e.node == slow.node)
-        stage.copies[task] = 2
-        self._manager.start_copy(helper, stage, task)
-        self._out.append(
-            Notice("copy", f"job {stage.job.number}, stage {stage.spec.name!r}, task {task} runs twice now")
-        )
 
     def _copy_is_decided(self, stage: Stage, task: int, winner: Executor) -> None:
         if stage.copies.pop(task, 0) > 1:
@@ -457,27 +419,13 @@ class Controller:
     # --- the scheduler ---
 
     def _ask(self, view: DagView, check: Check) -> list[Gift]:
-        self.decisions += 1
-        try:
-            gifts = check(self._scheduler.decide(view))
-            if self.options.batch_s:
-                self._manager.batch_s = getattr(self._scheduler, "batch_s", 0.0) or self.options.batch_s
-            return gifts
-        except Exception as error:  # whatever a scheduler does, the jobs go on
-            self._fall_back(f"{type(error).__name__}: {error}")
-        return check(self._scheduler.decide(view))
-
-    def _fall_back(self, why: str) -> None:
-        name = self.options.fallback
-        self._out.append(Notice("scheduler", f"{self.scheduler_name} failed with {why}; {name} takes over"))
-        self.scheduler_name, self._scheduler = name, self._fallback()
-        self._scheduler.reset(self._info, self._fresh_rng())
+        gifts = self.incumbent.ask(view, check)
+        if self.options.batch_s:
+            self._manager.batching.batch_s = self.incumbent.batch_s or self.options.batch_s
+        return gifts
 
     def _scheduler_replaced(self, event: SchedulerReplaced) -> None:
-        before = self.scheduler_name
-        event.scheduler.reset(self._info, self._fresh_rng())
-        self._scheduler, self.scheduler_name = event.scheduler, event.name
-        self._out.append(Notice("scheduler", f"{event.name} takes over from {before}"))
+        self.incumbent.replace(event.name, event.scheduler)
 
-    def _fresh_rng(self) -> np.random.Generator:
-        return np.random.default_rng(self.options.seed)
+    def _beliefs_given(self, event: BeliefsGiven) -> None:
+        self.incumbent.learn(event.beliefs)

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dovetail.core.errors import ConfigError
-from dovetail.execution.controller.state import Executor, Stage
+from dovetail.execution.controller.manager import ResourceManager
+from dovetail.execution.controller.messages import Notice
+from dovetail.execution.controller.state import Executor, Job, Stage
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,19 @@ class CopyOptions:
     def __post_init__(self) -> None:
         if not (self.look_every_s > 0.0 and self.factor > 1.0 and self.least_s >= 0.0 and 0.0 < self.finished <= 1.0):
             raise ConfigError("copies: look_every_s above 0, factor above 1, least_s 0 or more, finished above 0 to 1")
+
+
+def start_copies(job: Job, manager: ResourceManager, options: CopyOptions) -> Iterator[Notice]:
+    """Run what overdue executors have to do a second time, on another node if there is one free."""
+    for stage in job.stages:
+        if stage.executors and stage.not_started == 0 and stage.spec.copies:
+            for slow in overdue(stage, manager.now_s, options):
+                helpers = [e for e in manager.free_executors() if manager.referee.fits(e.executor_class, stage)]
+                if helpers:
+                    task = next(iter(slow.outstanding))
+                    stage.copies[task] = 2
+                    manager.start_copy(min(helpers, key=lambda e: e.node == slow.node), stage, task)
+                    yield Notice("copy", f"job {job.number}, stage {stage.spec.name!r}, task {task} runs twice now")
 
 
 def overdue(stage: Stage, now_s: float, options: CopyOptions) -> Iterator[Executor]:

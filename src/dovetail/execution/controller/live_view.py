@@ -6,12 +6,14 @@ tasks ended in between.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from dovetail.core.dag import Bools, DagView, ExecutorClass, Floats, Ints
 from dovetail.execution.controller.state import Job, Round, Stage
+
+MANY = 50  # stages of a job, beyond which arrays are summed up faster than lists
 
 
 class LiveView:
@@ -133,22 +135,28 @@ class LiveView:
             self._running[row] = len(stage.executors)
             self._unclaimed[row] = stage.unclaimed
             self._ready[row] = stage.ready
+            for changed in estimate_stage_again(stage):
+                self._mean_s[changed.row] = changed.mean_s
+                self._critical_path_s[changed.row] = changed.critical_path_s
         self._stale.clear()
         for job in touched:
-            if estimate_again(job):
-                for stage in job.stages:
-                    self._mean_s[stage.row] = stage.mean_s
-                    self._critical_path_s[stage.row] = stage.critical_path_s
             self._sum_up(job)
 
     def _sum_up(self, job: Job) -> None:
-        self._job_unclaimed[job.row] = sum([stage.unclaimed for stage in job.stages])
-        self._job_work_s[job.row] = sum([stage.tasks * stage.mean_s for stage in job.stages])
-        self._job_work_left_s[job.row] = sum([(stage.tasks - stage.finished) * stage.mean_s for stage in job.stages])
+        at, stages = job.row, job.stages
+        if len(stages) > MANY:
+            rows = slice(stages[0].row, stages[-1].row + 1)
+            self._job_unclaimed[at] = self._unclaimed[rows].sum()
+            self._job_work_s[at] = self._tasks[rows] @ self._mean_s[rows]
+            self._job_work_left_s[at] = self._left[rows] @ self._mean_s[rows]
+            return
+        self._job_unclaimed[at] = sum([stage.unclaimed for stage in stages])
+        self._job_work_s[at] = sum([stage.tasks * stage.mean_s for stage in stages])
+        self._job_work_left_s[at] = sum([(stage.tasks - stage.finished) * stage.mean_s for stage in stages])
 
 
-def estimate_again(job: Job) -> bool:
-    """Take over what was learned of the job's stages since; whether anything was."""
+def estimate_again(job: Job) -> None:
+    """Take over what was learned of all the job's stages."""
     changed = False
     for stage in job.stages:
         if stage.critical_path_s == 0.0 or not stage.estimate.fixed:
@@ -157,8 +165,30 @@ def estimate_again(job: Job) -> bool:
             stage.mean_s = mean_s
     if changed:
         for stage in reversed(job.parents_first()):
-            stage.critical_path_s = stage.mean_s + max((c.critical_path_s for c in stage.children), default=0.0)
-    return changed
+            stage.critical_path_s = _critical_path_s(stage)
+
+
+def estimate_stage_again(stage: Stage) -> Iterator[Stage]:
+    """Take over what was learned of one stage: which ones that changes.
+
+    Its parents' longest chains change too, but those of finished stages matter to nobody; so jobs of many stages cost
+    no more, stage by stage, than others.
+    """
+    if stage.estimate.fixed or stage.estimate.mean_s == stage.mean_s:
+        return
+    stage.mean_s = stage.estimate.mean_s
+    waiting = [stage]
+    while waiting:
+        one = waiting.pop()
+        path_s = _critical_path_s(one)
+        if one is stage or path_s != one.critical_path_s:
+            one.critical_path_s = path_s
+            yield one
+            waiting += [parent for parent in one.parents if not parent.complete]
+
+
+def _critical_path_s(stage: Stage) -> float:
+    return stage.mean_s + max((child.critical_path_s for child in stage.children), default=0.0)
 
 
 def _sealed(array: np.ndarray) -> np.ndarray:

@@ -1,8 +1,7 @@
 """The resource manager: who gets which executor, by the rules of docs/dag-model.md, in whatever time events come in.
 
 It owns the executors and asks the scheduler.  What becomes of tasks that fail or hang is up to `controller`.
-Where the model speaks of "the next task", an executor here gets a batch of short ones, so that the way back and
-forth is paid once for many.
+Where the model speaks of "the next task", an executor here gets a batch of short ones (`batching`).
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from itertools import count
 from typing import Any
 
 from dovetail.core.dag import DagView, ExecutorClass
+from dovetail.execution.controller.batching import Batching
 from dovetail.execution.controller.live_view import LiveView
 from dovetail.execution.controller.messages import Run
 from dovetail.execution.controller.referee import Gift, Referee
@@ -22,8 +22,6 @@ from dovetail.execution.controller.state import NEVER, Executor, Group, Job, Rou
 
 FRESH, FIRST, REST = 0, 1, 2
 """Waves: the executor has just come to the job; it comes from another stage of it; it ran this stage before."""
-
-BRIEF_S = 1.0  # by the controller's clock
 
 Check = Callable[[Sequence[Any]], list[Gift]]
 Ask = Callable[[DagView, Check], list[Gift]]
@@ -39,17 +37,14 @@ class ResourceManager:
         self.live = LiveView(classes)
         self.common = Group(None)
         self.now_s = 0.0
-        self.batch_s = 0.0  # seconds of work to hand out at a time; 0: task by task
-        self.batches_ahead = 2  # of short tasks, at an executor
         self.runs: list[Run] = []  # to be carried out
         self.on_decision: Callable[[float, Round, Gift], None] = lambda now_s, round_, gift: None
         self._version = 0
         self._unsaturated = 0  # stages of jobs in the system
         self._free_at_homes = 0  # executors in groups other than the common one
         self._arrivals: list[tuple[float, int, Executor]] = []  # of moving executors, a heap
-        self._tie = count()
         self._batches = count()
-        self._executors = sum(kind.count for kind in classes)
+        self.batching = Batching(sum(kind.count for kind in classes))
 
     # --- what happens ---
 
@@ -104,7 +99,7 @@ class ResourceManager:
         del stage.executors[executor]
         executor.state, executor.stage = State.FREE, None
         self.live.touch(stage)
-        target = self._redeem(stage, executor.executor_class)
+        target = stage.redeem(executor.executor_class)
         if target is not None:
             self._dispatch(executor, target, as_just_decided=False)
             self._look_at(target)
@@ -169,25 +164,18 @@ class ResourceManager:
         """Let the executor run the next tasks of the stage, which has some."""
         last = executor.last_stage
         wave = REST if last is stage else FRESH if last is None else FIRST
-        self._begin(executor, stage, stage.take(self._batch_size(stage)), wave)
+        self._begin(executor, stage, stage.take(self.batching.size(stage)), wave)
         self.top_up(executor, stage)
         self._look_at(stage)
 
     def top_up(self, executor: Executor, stage: Stage) -> None:
-        """Have more batches wait at the executor, so that it need not wait for us after the first.
-
-        Of short tasks always.  Of longer ones a single task, and only while there are more left than executors: towards
-        the end of a stage whoever is free first takes the next, so none should be bound to one that is late.
-        """
-        while stage.not_started > stage.reservations:
-            ahead = len(executor.batches)
-            if self._are_short(stage):
-                if ahead >= self.batches_ahead:
-                    return
-            elif ahead > 1 or stage.not_started - stage.reservations <= self._executors or not self._are_brief(stage):
-                return
-            self._begin(executor, stage, stage.take(self._batch_size(stage)), REST)
+        """Have more batches wait at the executor, if that is worth it."""
+        while self.batching.has_room(executor, stage):
+            self._begin(executor, stage, stage.take(self.batching.size(stage)), REST)
             self._look_at(stage)
+
+    def free_executors(self) -> list[Executor]:
+        return [*self.common.executors, *(e for job in self.live.jobs for e in job.group.executors)]
 
     def start_copy(self, executor: Executor, stage: Stage, task: int) -> None:
         """Let a free executor run a task that another runs already."""
@@ -210,22 +198,6 @@ class ResourceManager:
         self.runs.append(Run(executor.number, batch, job.number, stage.id, tasks, wave, stage.starts, job.at_home))
         stage.starts += len(tasks)
         self.live.touch(stage)
-
-    def _batch_size(self, stage: Stage) -> int:
-        """As many tasks as fill `batch_s`; fewer towards the end, so that all executors finish together."""
-        if not self._are_short(stage) or (stage.again and stage.crashes):
-            return 1  # after a crash, what runs again runs alone: the next one shows who is to blame
-        fair = -(-stage.not_started // max(1, self.batches_ahead * self._executors))
-        fill = int(self.batch_s / max(stage.estimate.seen_s, 1e-6))
-        return max(1, min(fair, fill, stage.not_started - stage.reservations))
-
-    def _are_short(self, stage: Stage) -> bool:
-        """Tasks that were seen to take less than a batch shall."""
-        return stage.estimate.seen_s < self.batch_s and stage.spec.timeout_s is None
-
-    def _are_brief(self, stage: Stage) -> bool:
-        """Tasks for which the way to an executor and back is worth saving."""
-        return self.batch_s > 0.0 and stage.estimate.seen_s < BRIEF_S and stage.spec.timeout_s is None
 
     # --- where executors go ---
 
@@ -295,7 +267,7 @@ class ResourceManager:
         if was_empty:
             job.group.offered = self._version
 
-    # --- versions, promises ---
+    # --- versions ---
 
     def _look_at(self, stage: Stage) -> None:
         """Called after each complete step: a stage that became saturated, or ceased to be, is a change."""
@@ -307,31 +279,12 @@ class ResourceManager:
             if not stage.job.ended:
                 self._unsaturated += -1 if saturated else 1
 
-    def _promise(self, stage: Stage, executor_class: int, target: Stage) -> None:
-        stage.commitments.append((executor_class, target))
-        target.reservations += 1
-        if target.job is not stage.job:
-            target.job.promised_here += 1
-            stage.job.promised_away += 1
-
-    def _redeem(self, stage: Stage, executor_class: int, newest: bool = False) -> Stage | None:
-        """Take back the oldest promise for this class, if there is one; its target."""
-        of_class = [at for at, (promised, _) in enumerate(stage.commitments) if promised == executor_class]
-        if not of_class:
-            return None
-        _, target = stage.commitments.pop(of_class[-1 if newest else 0])
-        target.reservations -= 1
-        if target.job is not stage.job:
-            target.job.promised_here -= 1
-            stage.job.promised_away -= 1
-        return target
-
     def _after_loss(self, stage: Stage, executor_class: int) -> None:
         """Tasks or reservations came back, and a promise may have nobody left to keep it."""
         self.tasks_return(stage)
         promised = sum(c == executor_class for c, _ in stage.commitments)
         if promised > sum(e.executor_class == executor_class for e in stage.executors):
-            target = self._redeem(stage, executor_class, newest=True)
+            target = stage.redeem(executor_class, newest=True)
             if target is not None:
                 self._look_at(target)
                 if target.ready:
@@ -412,4 +365,4 @@ class ResourceManager:
             self._dispatch(leaver, gift.stage, as_just_decided=True)
         for executor_class, wanted in promised.items():
             for _ in range(wanted):
-                self._promise(source, executor_class, gift.stage)
+                source.promise(executor_class, gift.stage)

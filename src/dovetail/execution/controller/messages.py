@@ -49,6 +49,7 @@ class ExecutorDown(NamedTuple):
     executor: int
     why: str  # for people
     blameless: bool = False  # nothing that it ran is to blame: its node was lost, or we asked for it
+    killed: bool = False  # by a signal that anybody may have sent
 
 
 class TaskEnd(NamedTuple):
@@ -68,12 +69,24 @@ class TasksEnded(NamedTuple):
 
 
 class TimePassed(NamedTuple):
-    """Nothing but time: sent when `Controller.next_timer_s` has come."""
+    """Nothing but time: sent when `Controller.next_timer_s` has come, and all that happened before was told."""
 
 
 class SchedulerReplaced(NamedTuple):
     name: str
     scheduler: AnyScheduler
+
+
+class Stalled(NamedTuple):
+    """The engine was busy with itself for so long: what it was asked to send in that time is on its way only now."""
+
+    for_s: float
+
+
+class BeliefsGiven(NamedTuple):
+    """What a scheduler like the one in charge has learned in an earlier run (`core.handover.BELIEFS`)."""
+
+    beliefs: Any  # plain values
 
 
 class Held(NamedTuple):
@@ -92,6 +105,8 @@ Event = (
     | TasksEnded
     | TimePassed
     | SchedulerReplaced
+    | Stalled
+    | BeliefsGiven
     | Held
     | Resumed
 )

@@ -7,6 +7,7 @@ them is in `manager`.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from itertools import islice
 
@@ -63,8 +64,9 @@ class Stage:
 
     __slots__ = (
         "again", "children", "commitments", "copies", "crashes", "critical_path_s", "done", "estimate", "executors",
-        "failures", "finished", "id", "incomplete_parents", "job", "mean_s", "next_task", "not_started", "offered",
-        "parents", "profile", "reservations", "row", "saturated_at_last_look", "spec", "stale", "starts", "tasks",
+        "failures", "finished", "id", "incomplete_parents", "job", "kills", "mean_s", "next_task", "not_started",
+        "offered", "parents", "profile", "reservations", "row", "saturated_at_last_look", "spec", "stale", "starts",
+        "tasks",
     )  # fmt: skip
 
     def __init__(self, job: Job, number: int, spec: StageSpec, estimate: Estimate) -> None:
@@ -88,6 +90,7 @@ class Stage:
         self.starts = 0
         self.failures: dict[int, int] = {}  # by task
         self.crashes: dict[int, int] = {}  # executors that died of it, by task
+        self.kills: dict[int, list[tuple[float, int]]] = {}  # the same, killed: after how long, as which of all
         self.copies: dict[int, int] = {}  # executors that run it now, by task, where there are two
         self.executors: dict[Executor, None] = {}  # busy here, in order
         self.commitments: list[tuple[int, Stage]] = []  # held by this stage: (executor class, target), oldest first
@@ -127,6 +130,31 @@ class Stage:
         self.not_started -= count
         return taken
 
+    def put_back(self, task: int) -> None:
+        """It must be started once more."""
+        self.again.append(task)
+        self.not_started += 1
+
+    def promise(self, executor_class: int, target: Stage) -> None:
+        """When an executor of this class leaves, it goes there."""
+        self.commitments.append((executor_class, target))
+        target.reservations += 1
+        if target.job is not self.job:
+            target.job.promised_here += 1
+            self.job.promised_away += 1
+
+    def redeem(self, executor_class: int, newest: bool = False) -> Stage | None:
+        """Take back the oldest promise for this class, if there is one; its target."""
+        of_class = [at for at, (promised, _) in enumerate(self.commitments) if promised == executor_class]
+        if not of_class:
+            return None
+        _, target = self.commitments.pop(of_class[-1 if newest else 0])
+        target.reservations -= 1
+        if target.job is not self.job:
+            target.job.promised_here -= 1
+            self.job.promised_away -= 1
+        return target
+
 
 class Job:
     """An application master's memory: the DAG, and where its executors are."""
@@ -155,6 +183,20 @@ class Job:
             for parent in stage.parents:
                 parent.children.append(stage)
         self.left = len(self.stages)  # stages that are not complete
+
+    def resume(self, finished: Mapping[int, Sequence[int]]) -> None:
+        """Some tasks, by stage, were finished before."""
+        for number, tasks in finished.items():
+            stage = self.stages[number]
+            for task in tasks:
+                stage.done[task] = 1
+            stage.finished = sum(stage.done)
+            stage.not_started = stage.tasks - stage.finished
+        for stage in self.stages:
+            if stage.complete:
+                self.left -= 1
+                for child in stage.children:
+                    child.incomplete_parents -= 1
 
     def parents_first(self) -> list[Stage]:
         waiting_for = {stage: len(stage.parents) for stage in self.stages}

@@ -3,6 +3,9 @@
 One node manager per (pretended) machine forks executors and reports their end; executors speak with the server
 themselves.  An executor that ends, for whatever reason, is replaced under the same number with the next incarnation.
 What it had finished but not reported is read from its out files before its loss is told, so it is never run again.
+
+A node manager that ends takes all processes of its tasks along.  For those of one that was killed itself, all of them
+have a mark in their environment: by it they are found when the node is lost, or by the next server before it begins.
 """
 
 from __future__ import annotations
@@ -12,98 +15,28 @@ import errno
 import os
 import selectors
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from dovetail.core.dag import ExecutorClass
-from dovetail.core.errors import ConfigError
 from dovetail.execution import process_tree
-from dovetail.execution.controller.messages import FAILED, FINISHED, Run
-from dovetail.execution.failure import Failure
-from dovetail.execution.outfile import HEADER_BYTES, out_path, read, scan
-from dovetail.execution.wire import Frames, Message, WireError, listen
+from dovetail.execution.controller.messages import Run
+from dovetail.execution.engines.local_options import LocalOptions
+from dovetail.execution.engines.local_slot import Node, Peer, Slot
+from dovetail.execution.wire import Message, WireError, listen
 from dovetail.execution.workers import Ears, Entry
 
-QUICK_DEATH_S = 0.5
-LONGEST_PAUSE_S = 5.0
 FAREWELL_S = 6.0
 SILENCE_S = 0.5
 OUT_OF_FILES_S = 0.01
+ANYBODYS = {("signal", "SIGKILL"), ("signal", "SIGTERM"), ("signal", "SIGINT")}  # ends that others can cause
+ENGINE, NODE = "DOVETAIL_ENGINE", "DOVETAIL_NODE"  # marks in the environment of all processes of the engine, the node
 SWEEP_AFTER_S = (0.05, 0.5, 2.0)  # a node is lost: its executors are dying, and only then their commands become ours
-
-
-@dataclass(frozen=True)
-class LocalOptions:
-    """The cluster that this machine is to be."""
-
-    executors: int = 0  # in all; 0: as many as the machine has processors
-    nodes: int = 1  # pretended machines: node managers, each with its share of the executors
-    cpus: float = 1.0  # of an executor
-    memory_gb: float = 0.0  # of an executor; 0: what the machine has, shared equally, and nobody is killed for it
-    classes: tuple[ExecutorClass, ...] = ()  # executors of several sizes instead
-    limit_memory: bool = True  # kill an executor that uses more than it has, where that was said
-
-    def __post_init__(self) -> None:
-        if self.executors < 0 or self.nodes < 1 or self.cpus <= 0.0 or self.memory_gb < 0.0:
-            raise ConfigError("executors and memory_gb must be 0 or more, nodes 1 or more, cpus above 0")
-        if self.nodes > self.count:
-            raise ConfigError(f"{self.nodes} nodes for {self.count} executors; expected one executor or more on each")
-
-    @property
-    def count(self) -> int:
-        return sum(kind.count for kind in self.classes) or self.executors or os.cpu_count() or 1
-
-    def executor_classes(self) -> tuple[ExecutorClass, ...]:
-        if self.classes:
-            return self.classes
-        machine_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-        return (ExecutorClass(self.count, self.cpus, self.memory_gb or machine_gb / self.count),)
-
-
-class _Peer:
-    """One connection: a node manager's, an executor's, or one that has not said who it is."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self.sock = sock
-        self.frames = Frames()
-        self.node: _Node | None = None
-        self.slot: _Slot | None = None
-        self.is_queued = False  # for the next flush
-        self.is_closed = False  # earlier in the same turn of the loop, maybe
-
-
-class _Node:
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.process: subprocess.Popen[bytes] | None = None
-        self.peer: _Peer | None = None
-        self.slots: list[_Slot] = []
-
-
-class _Slot:
-    """A place for an executor; its occupants have the same number and different incarnations."""
-
-    def __init__(self, number: int, executor_class: int, node: _Node) -> None:
-        self.number = number
-        self.executor_class = executor_class
-        self.node = node
-        self.incarnation = 0
-        self.peer: _Peer | None = None
-        self.pid = 0
-        self.is_up = False
-        self.runs: dict[int, tuple[Run, set[int]]] = {}  # by batch, with the tasks that are not over
-        self.known: set[tuple[int, int]] = set()  # stages that the executor was told of
-        self.out_end: dict[int, int] = {}  # by job: how far its out file was reported
-        self.up_s = 0.0
-        self.quick_deaths = 0
-        self.start_at_s = 0.0  # not earlier
 
 
 class LocalWorkers:
@@ -113,17 +46,17 @@ class LocalWorkers:
         self._sweeps = sweeps
         self._options = options
         self._classes = options.executor_classes()
-        self._nodes = [_Node(f"node-{number}") for number in range(options.nodes)]
-        self._slots: list[_Slot] = []
+        self._nodes = [Node(f"node-{number}") for number in range(options.nodes)]
+        self._slots: list[Slot] = []
         of_class = [c for c, kind in enumerate(self._classes) for _ in range(kind.count)]
         for number, executor_class in enumerate(of_class):
             node = self._nodes[number % options.nodes]
-            self._slots.append(_Slot(number, executor_class, node))
+            self._slots.append(Slot(number, executor_class, node))
             node.slots.append(self._slots[-1])
-        self._queued: list[_Peer] = []
-        self._pending: list[_Slot] = []  # to be started when their time has come
+        self._queued: list[Peer] = []
+        self._pending: list[Slot] = []  # to be started when their time has come
         self._sweep_at_s: list[float] = []
-        self._silent: list[tuple[float, _Slot, int]] = []  # whose connection ended, but not yet the process, it seems
+        self._silent: list[tuple[float, Slot, int]] = []  # whose connection ended, but not yet the process, it seems
         self._closing = False
 
     def classes(self) -> tuple[ExecutorClass, ...]:
@@ -142,6 +75,7 @@ class LocalWorkers:
         self._listening = listen(str(path))
         selector.register(self._listening, selectors.EVENT_READ, self._accept)
         (self._directory / "logs").mkdir(mode=0o700, exist_ok=True)
+        self._end_predecessors()
         for slot in self._slots:
             slot.incarnation = ears.first_incarnation
         for node in self._nodes:
@@ -154,11 +88,9 @@ class LocalWorkers:
         peer = slot.peer
         if peer is None:
             return  # it has just died; its loss will be told next
-        slot.runs[run.batch] = (run, set(run.tasks))
-        stage = (run.job, run.stage)
-        if stage not in slot.known:
-            slot.known.add(stage)
-            peer.frames.queue(("stage", *stage, dict(self._ears.stage_settings(*stage))))
+        if slot.sent(run):
+            settings = dict(self._ears.stage_settings(run.job, run.stage))
+            peer.frames.queue(("stage", run.job, run.stage, settings))
         if arguments is None:
             peer.frames.queue(("run", run.batch, run.job, run.stage, list(run.tasks)))
         else:
@@ -239,14 +171,15 @@ class LocalWorkers:
 
     # --- processes ---
 
-    def _start_node(self, node: _Node) -> None:
+    def _start_node(self, node: Node) -> None:
         command = [sys.executable, "-m", "dovetail.execution.node_manager"]
         command += ["--socket", str(self._directory / "workers.sock"), "--node", node.name]
         log: IO[bytes]
         with open(self._directory / "logs" / f"{node.name}.log", "ab") as log:
-            node.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            environment = {**os.environ, ENGINE: str(self._directory), NODE: f"{self._directory}/{node.name}"}
+            node.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
 
-    def _start_executor(self, slot: _Slot) -> None:
+    def _start_executor(self, slot: Slot) -> None:
         if slot in self._pending:
             self._pending.remove(slot)
         slot.incarnation += 1
@@ -257,20 +190,33 @@ class LocalWorkers:
         self._tell(slot.node, ("start", slot.number, slot.incarnation, limit_bytes))
 
     def _sweep(self) -> None:
-        """Commands that tasks of a lost node had started, and that have become our children."""
+        """Commands that tasks of a lost node had started, and that have become our children.  Dying may take them a
+        while, if they are large: nobody waits for that."""
         ours = {node.process.pid for node in self._nodes if node.process is not None}
         for pid in process_tree.children(os.getpid()):
             if pid not in ours:
                 process_tree.kill(pid)
                 with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, 0)
+                    if os.waitpid(pid, os.WNOHANG) == (0, 0) and not self._sweep_at_s:
+                        self._sweep_at_s = [time.monotonic() + SWEEP_AFTER_S[-1]]
 
-    def _tell(self, node: _Node, message: Message) -> None:
+    def _end_predecessors(self) -> None:
+        """Whatever an earlier server left running here must be over before anything runs again."""
+        deadline_s = time.monotonic() + FAREWELL_S
+        while left := process_tree.marked(ENGINE, str(self._directory)):
+            if time.monotonic() > deadline_s:
+                self._ears.notice("node", f"{len(left)} processes of an earlier server cannot be ended: {left}")
+                return
+            for pid in left:
+                process_tree.kill(pid)
+            time.sleep(0.005)
+
+    def _tell(self, node: Node, message: Message) -> None:
         if node.peer is not None:  # if it is gone, so are its executors
             node.peer.frames.queue(message)
             self._queue(node.peer)
 
-    def _queue(self, peer: _Peer) -> None:
+    def _queue(self, peer: Peer) -> None:
         if not peer.is_queued:
             peer.is_queued = True
             self._queued.append(peer)
@@ -284,10 +230,10 @@ class LocalWorkers:
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 time.sleep(OUT_OF_FILES_S)  # it will be asked again at once, until a file is free
             return
-        peer = _Peer(sock)
+        peer = Peer(sock)
         self._selector.register(sock, selectors.EVENT_READ, partial(self._ready, peer))
 
-    def _ready(self, peer: _Peer, mask: int, now_s: float) -> None:
+    def _ready(self, peer: Peer, mask: int, now_s: float) -> None:
         if peer.is_closed:
             return
         if mask & selectors.EVENT_WRITE and peer.frames.flush(peer.sock):
@@ -296,7 +242,7 @@ class LocalWorkers:
             self._hear(peer)
             self.flush()  # at once: an executor waits for it
 
-    def _hear(self, peer: _Peer) -> None:
+    def _hear(self, peer: Peer) -> None:
         try:
             for message in peer.frames.receive(peer.sock):
                 self._obey(peer, message)
@@ -306,11 +252,16 @@ class LocalWorkers:
         if peer.frames.closed:
             self._hang_up(peer)
 
-    def _obey(self, peer: _Peer, message: Message) -> None:
+    def _obey(self, peer: Peer, message: Message) -> None:
         name = message[0]
         if name == "done" and peer.slot is not None:
             if peer.slot.peer is peer:
                 self._done(peer.slot, message[1], message[2])
+        elif name in ("full", "room") and peer.slot is not None:
+            if peer.slot.peer is peer and name == "full":
+                self._ears.disk_is_full(peer.slot.number, message[1])
+            elif peer.slot.peer is peer:
+                self._ears.disk_has_room(peer.slot.number)
         elif name == "up":
             self._executor_up(peer, *message[1:])
         elif name == "node":
@@ -320,7 +271,7 @@ class LocalWorkers:
         else:
             raise WireError(f"unexpected message {name!r}")
 
-    def _node_up(self, peer: _Peer, name: str) -> None:
+    def _node_up(self, peer: Peer, name: str) -> None:
         node = next((node for node in self._nodes if node.name == name), None)
         if node is None or node.peer is not None:
             raise WireError(f"a node manager calls itself {name!r}: unknown, or there already")
@@ -329,7 +280,7 @@ class LocalWorkers:
             if not slot.is_up:
                 self._start_executor(slot)
 
-    def _executor_up(self, peer: _Peer, number: int, incarnation: int, pid: int) -> None:
+    def _executor_up(self, peer: Peer, number: int, incarnation: int, pid: int) -> None:
         slot = self._slots[number] if 0 <= number < len(self._slots) else None
         if slot is None or slot.incarnation != incarnation or slot.peer is not None:
             peer.frames.closed = True  # of a node that was given up
@@ -338,17 +289,10 @@ class LocalWorkers:
         slot.pid, slot.is_up, slot.up_s = pid, True, time.monotonic()
         self._ears.executor_up(number, slot.node.name)
 
-    def _done(self, slot: _Slot, batch: int, entries: Sequence[Entry], leaving: bool = False) -> None:
+    def _done(self, slot: Slot, batch: int, entries: Sequence[Entry], leaving: bool = False) -> None:
         if batch not in slot.runs or not entries:
             return
-        run, left = slot.runs[batch]
-        last = entries[-1]
-        if last[2] >= 0:
-            slot.out_end[run.job] = last[2] + HEADER_BYTES + last[3]
-        left.difference_update([entry[0] for entry in entries])
-        if not left:
-            del slot.runs[batch]
-        slot.quick_deaths = 0
+        slot.reported(batch, entries)
         self._ears.tasks_ended(slot.number, slot.incarnation, batch, entries, leaving)
 
     def _executor_ended(self, number: int, incarnation: int, why: str, detail: str) -> None:
@@ -356,10 +300,10 @@ class LocalWorkers:
         slot = self._slots[number]
         if slot.incarnation == incarnation:
             text = {"memory": detail, "killed": detail}.get(why, f"it ended with {detail}")
-            self._lost(slot, text, blameless=why == "killed")
+            self._lost(slot, text, blameless=why == "killed", killed=(why, detail) in ANYBODYS)
             self._replace(slot)
 
-    def _hang_up(self, peer: _Peer) -> None:
+    def _hang_up(self, peer: Peer) -> None:
         self._close(peer)
         node, slot = peer.node, peer.slot
         if node is not None and not self._closing:
@@ -368,6 +312,8 @@ class LocalWorkers:
             if node.process is not None:
                 node.process.kill()
                 node.process.wait()
+            for pid in process_tree.marked(NODE, f"{self._directory}/{node.name}"):
+                process_tree.kill(pid)
             if self._sweeps:
                 self._sweep_at_s = [time.monotonic() + pause_s for pause_s in SWEEP_AFTER_S]
             for each in node.slots:
@@ -381,13 +327,13 @@ class LocalWorkers:
             else:  # its end is about to be reported; should it live on without us, it must not
                 self._silent.append((time.monotonic() + SILENCE_S, slot, slot.incarnation))
 
-    def _close(self, peer: _Peer) -> None:
+    def _close(self, peer: Peer) -> None:
         if not peer.is_closed:
             peer.is_closed = True
             self._selector.unregister(peer.sock)
             peer.sock.close()
 
-    def _lost(self, slot: _Slot, why: str, blameless: bool) -> None:
+    def _lost(self, slot: Slot, why: str, blameless: bool, killed: bool = False) -> None:
         """The process is dead: what did it leave behind?"""
         if slot.peer is not None:
             peer, slot.peer = slot.peer, None
@@ -400,33 +346,16 @@ class LocalWorkers:
         was_up, slot.is_up = slot.is_up, False
         runs, slot.runs = slot.runs, {}
         for run, left in runs.values():
-            entries = self._unreported(slot, run, left)
+            entries = slot.unreported(run, left, self._ears.job_directory(run.job))
             if was_up and entries:
                 self._ears.tasks_ended(slot.number, slot.incarnation, run.batch, entries, leaving=True)
         if was_up:
             # What it was given after its end never reached it, and is not to blame.
-            self._ears.executor_down(slot.number, why, blameless or not runs)
+            self._ears.executor_down(slot.number, why, blameless or not runs, killed)
 
-    def _unreported(self, slot: _Slot, run: Run, left: set[int]) -> list[Entry]:
-        path = out_path(self._ears.job_directory(run.job), slot.number, slot.incarnation)
-        entries: list[Entry] = []
-        for record in scan(path, slot.out_end.get(run.job, 0)):
-            if record.stage == run.stage and record.task in left:
-                error = ""
-                if record.ok != FINISHED:
-                    error = Failure.from_bytes(read(path, record.offset, record.length)).line
-                how = FINISHED if record.ok == FINISHED else FAILED
-                entries.append(
-                    (record.task, how, record.offset, record.length, record.started_s, record.ended_s, error)
-                )
-                left.discard(record.task)
-        return entries
-
-    def _replace(self, slot: _Slot) -> None:
-        """At once, unless it keeps dying as soon as it lives."""
+    def _replace(self, slot: Slot) -> None:
         now_s = time.monotonic()
-        slot.quick_deaths = slot.quick_deaths + 1 if now_s - slot.up_s < QUICK_DEATH_S else 0
-        pause_s = 0.0 if slot.quick_deaths < 3 else min(LONGEST_PAUSE_S, 0.05 * 2.0**slot.quick_deaths)
+        pause_s = slot.pause_s(now_s)
         slot.start_at_s = now_s + pause_s
         if pause_s:
             self._pending.append(slot)

@@ -29,7 +29,7 @@ from dovetail.execution.engines.ray_cancels import Switchboard
 from dovetail.execution.engines.ray_loss import is_blameless, reason
 from dovetail.execution.engines.ray_shipping import Shipment, Shipping, StageKey
 from dovetail.execution.engines.ray_slot import Sent, Slot
-from dovetail.execution.report import NO_RECORD
+from dovetail.execution.report import LOOK_FOR_ROOM_S, NO_RECORD
 from dovetail.execution.workers import Ears
 
 OBJECT_STORE_BYTES = 500_000_000  # of a Ray that is started here; beyond it, Ray uses the disk
@@ -77,7 +77,7 @@ class RayWorkers:
         self._careful: set[StageKey] = set()  # a task of these may have ended an actor
         self._pending: list[Slot] = []  # to be started when their time has come
         self._queued: list[Slot] = []  # for the next flush
-        self._ping_at_s = self._told_at_s = float("inf")
+        self._ping_at_s = self._told_at_s = self._room_at_s = float("inf")
 
     def connect(self) -> None:
         options = self._options
@@ -176,13 +176,18 @@ class RayWorkers:
                 self._call(slot, REPLY, slot.actor.run, encode(requests, [*introduced]), *introduced.values())
 
     def next_timer_s(self) -> float:
-        return min([self._ping_at_s, self._told_at_s, *(slot.start_at_s for slot in self._pending)])
+        return min([self._ping_at_s, self._told_at_s, self._room_at_s, *(slot.start_at_s for slot in self._pending)])
 
     def on_time(self, now_s: float) -> None:
         due = [slot for slot in self._pending if slot.start_at_s <= now_s]
         self._pending = [slot for slot in self._pending if slot.start_at_s > now_s]
         for slot in due:
             self._start_executor(slot)
+        if now_s >= self._room_at_s:
+            self._room_at_s = float("inf")
+            for slot in self._slots:
+                if slot.kept:
+                    self._write(slot)
         if now_s >= self._ping_at_s:
             self._ping_at_s = now_s + PING_S
             for slot in self._slots:
@@ -326,10 +331,21 @@ class RayWorkers:
                 del slot.sent[batch]
             slot.quick_deaths = 0
             slot.is_quick = ended[-1][4] - ended[0][3] < QUICK_BATCH_S
-            entries = slot.keep(sent, ended, received_s, self._ears.job_directory)
-            self._ears.tasks_ended(slot.number, slot.incarnation, batch, entries)
+            slot.keep(sent, ended, received_s, self._ears.job_directory)
+        self._write(slot)
         if more and not slot.calls and not slot.requests:  # any other call would do as well
             self._call(slot, REPLY, slot.actor.go_on)
+
+    def _write(self, slot: Slot) -> None:
+        """Results are told once they are written; until then they stay here."""
+        try:
+            for batch, entries in slot.written():
+                self._ears.tasks_ended(slot.number, slot.incarnation, batch, entries)
+        except OSError as error:
+            self._room_at_s = time.monotonic() + LOOK_FOR_ROOM_S
+            self._ears.disk_is_full(slot.number, str(error.strerror))
+        else:
+            self._ears.disk_has_room(slot.number)
 
     def _lost(self, slot: Slot, why: str, blameless: bool) -> None:
         self._kill(slot)  # it may only be out of reach

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from dovetail.execution.engines.ray_cancels import Cancels
 from dovetail.execution.failure import Failure, ResultError
 from dovetail.execution.inputs import Inputs
+from dovetail.execution.job_modules import JobModules
 from dovetail.execution.memory_limit import amount
 from dovetail.execution.outfile import CANCELLED, FAILED
 from dovetail.execution.stage import Stage
@@ -134,8 +135,9 @@ class Seat:
 
         self._stages: dict[tuple[int, int], ShippedStage] = {}
         self._waiting: deque[tuple[Request, Sequence[int]]] = deque()  # with the tasks that are left of each
+        self._modules = JobModules()
         self._cancels = Cancels()
-        self._cancels.attend(lambda: ray.get(switchboard.next.remote(executor, incarnation)))
+        self._cancels.listen(lambda: ray.get(switchboard.next.remote(executor, incarnation)))
 
     def hello(self) -> bytes:
         """Name of the node, unique in the cluster, and process."""
@@ -163,6 +165,7 @@ class Seat:
     def _run(self, reply: Reply) -> None:
         request, tasks = self._waiting[0]
         stage = self._stages.get((request.job, request.stage)) or ShippedStage(request.job, request.stage, None)
+        self._modules.enter(request.job, stage.folders)
         stage.load()
         reply.begin(request.batch)
         self._cancels.begin(request.batch)
@@ -183,6 +186,7 @@ class Seat:
     def forget(self, job: int) -> None:
         for key in [key for key in self._stages if key[0] == job]:
             self._stages.pop(key).close()
+        self._modules.forget(job)
 
     def ping(self) -> bytes:
         return b""

@@ -10,9 +10,8 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from types import FrameType
 
-from dovetail.execution.inbox import NO_BATCH, TaskCancelled
+from dovetail.execution.interrupts import NO_BATCH, Interrupts
 
 POLL_S = 30.0
 
@@ -37,23 +36,15 @@ class Switchboard:
         return self._waiting.setdefault((executor, incarnation), asyncio.Queue())
 
 
-class Cancels:
-    """`task_loop.Interrupts` by way of the switchboard.
+class Cancels(Interrupts):
+    """By way of the switchboard.
 
     A call of an actor occupies its main thread, so a second thread listens.  It notes the number first and then
-    signals the process, and only if the batch that is being run was noted is the task interrupted.
+    signals the process.
     """
 
-    def __init__(self) -> None:
-        self.interruptible = False
-        self.signalled = False
-        self.copied = False
-        self._batch = NO_BATCH
-        self._cancelled: set[int] = set()
-
-    def attend(self, wait: Callable[[], int]) -> None:
-        signal.signal(signal.SIGUSR1, self._on_signal)
-        os.register_at_fork(after_in_child=self._in_copy)
+    def listen(self, wait: Callable[[], int]) -> None:
+        self.attend()
         threading.Thread(target=self._listen, args=(wait,), daemon=True).start()
 
     def _listen(self, wait: Callable[[], int]) -> None:
@@ -65,31 +56,3 @@ class Cancels:
             if batch != NO_BATCH:
                 self._cancelled.add(batch)
                 os.kill(os.getpid(), signal.SIGUSR1)
-
-    def begin(self, batch: int) -> None:
-        self._batch = batch
-        self.signalled = True  # the first task looks
-
-    def end(self) -> None:
-        self._cancelled.discard(self._batch)
-        self._batch = NO_BATCH
-
-    @property
-    def is_cancelled(self) -> bool:
-        return self._batch in self._cancelled
-
-    def look(self) -> None:
-        self.signalled = False
-        if self.is_cancelled:
-            self.interruptible = False
-            self.signalled = True  # a task that swallows the exception ends, but the next does not begin
-            raise TaskCancelled
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.signalled = True
-        if self.interruptible:
-            self.look()
-
-    def _in_copy(self) -> None:
-        self.copied = True
-        self.interruptible = False

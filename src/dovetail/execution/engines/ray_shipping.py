@@ -43,7 +43,7 @@ class Shipping:
         self._ray = ray
 
     def prepare(self, number: int, settings: Mapping[str, Any]) -> Shipment:
-        payload = Payload.open(settings["payload"])
+        payload = Payload.open(settings["payload"], only=number)
         kind = {RANGE: NUMBERS, EACH: BLOBS}.get(payload.argument_kind(number), SHARED)
         shared = payload.argument_blob(number, 0) if kind == SHARED else None
         places: dict[str, list[Place]] | None = None

@@ -1,1 +1,1 @@
-"""Schedulers that follow a fixed rule.  Most are list schedulers: see `list_scheduling`."""
+"""Schedulers that follow a fixed rule, one folder a kind of work."""

@@ -1,1 +1,1 @@
-"""Schedulers that search: they weigh several decisions before taking one."""
+"""Schedulers that search or solve, one folder a kind of work."""

@@ -50,7 +50,7 @@ class Alibaba2018Options:
     one_core: bool = False  # every task needs one core, whatever it asked for
 
 
-def read_alibaba2018(path: Path, options: Alibaba2018Options | None = None) -> Imported:
+def read_alibaba2018(path: Path, options: Alibaba2018Options | None = None) -> Imported[DagSource]:
     """All jobs of the trace, with the times they came at (from 0)."""
     options = options or Alibaba2018Options()
     file = _file(path)

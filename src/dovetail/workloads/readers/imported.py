@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
+from dovetail.workloads.elastic_source import ElasticSource
 from dovetail.workloads.source import DagSource
+
+Source = TypeVar("Source", DagSource, ElasticSource)
 
 
 @dataclass(frozen=True, eq=False)
-class Imported:
+class Imported(Generic[Source]):
     """A source, and what the person who imports it should know about it (one sentence each)."""
 
-    source: DagSource
+    source: Source
     notes: tuple[str, ...] = ()

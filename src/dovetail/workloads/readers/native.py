@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dovetail.core.errors import Fault, InvalidWorkload
 from dovetail.workloads.check import table_faults
+from dovetail.workloads.readers.directory import load_tables, placed
 from dovetail.workloads.readers.imported import Imported
-from dovetail.workloads.schema import FAMILY, MANIFEST, REQUIRED, SCHEMA, TABLES, Column
+from dovetail.workloads.schema import DAG
 from dovetail.workloads.source import DagSource
-from dovetail.workloads.store import file_sha256
-from dovetail.workloads.tables import Tables, arrow_type, from_tables
+from dovetail.workloads.tables import Tables, from_tables
 
 
 def read_source(path: Path) -> DagSource:
@@ -26,7 +21,7 @@ def read_source(path: Path) -> DagSource:
     return from_tables(name, tables)
 
 
-def read_edited(path: Path) -> Imported:
+def read_edited(path: Path) -> Imported[DagSource]:
     """The same for tables that were changed since their manifest was written: checksums are not compared."""
     name, tables, faults = _load(path, sealed=False)
     if faults:
@@ -40,115 +35,8 @@ def find_faults(path: Path) -> list[Fault]:
 
 
 def _load(path: Path, *, sealed: bool) -> tuple[str, Tables, list[Fault]]:
-    manifest, faults = _read_manifest(path)
+    manifest, tables, faults = load_tables(path, DAG, sealed=sealed)
     if manifest is None:
         return "", {}, faults
-    files: dict[str, Any] = manifest["files"]
-    tables: Tables = {}
-    for file in (*REQUIRED, *(file for file in TABLES if file in files and file not in REQUIRED)):
-        if file not in files:
-            faults.append(Fault(MANIFEST, None, "files", f"{file} is not listed", "all required tables"))
-            continue
-        table, wrong = _read_table(path, file)
-        faults += wrong
-        if sealed and table is not None:
-            faults += _seal_faults(path, file, files[file])
-        if table is not None and not wrong:
-            tables[file] = table
     faults += table_faults(tables)
-    return manifest["name"], tables, [_placed(path, fault) for fault in faults]
-
-
-def _placed(path: Path, fault: Fault) -> Fault:
-    return Fault(str(path / fault.file), fault.row, fault.field, fault.problem, fault.expected)
-
-
-def _read_manifest(path: Path) -> tuple[dict[str, Any] | None, list[Fault]]:
-    file = path / MANIFEST
-
-    def fault(field: str | None, problem: str, expected: str) -> tuple[None, list[Fault]]:
-        return None, [Fault(str(file), None, field, problem, expected)]
-
-    try:
-        manifest = json.loads(file.read_bytes().decode("utf-8"))
-    except OSError:
-        return fault(None, "no manifest", "a directory made by `dovetail workload generate` or `import`")
-    except UnicodeDecodeError as error:
-        return fault(None, f"wrong encoding at byte {error.start}", "UTF-8")
-    except ValueError as error:
-        return fault(None, f"not JSON: {error}" if file.stat().st_size else "empty file", "a JSON object")
-    if not isinstance(manifest, dict):
-        return fault(None, "not a JSON object", "keys schema, family, name, files")
-    if manifest.get("schema") != SCHEMA:
-        return fault("schema", f"unknown schema version {manifest.get('schema')!r}", f"{SCHEMA}")
-    if manifest.get("family") != FAMILY:
-        return fault("family", f"family {manifest.get('family')!r} cannot be read here", f"{FAMILY!r}")
-    if not isinstance(manifest.get("name"), str) or not manifest["name"]:
-        return fault("name", "no name", "text")
-    files = manifest.get("files")
-    if not isinstance(files, dict) or not all(isinstance(entry, dict) for entry in files.values()):
-        return fault("files", "no list of files", "file name -> rows and sha256")
-    return manifest, []
-
-
-def _seal_faults(path: Path, file: str, entry: dict[str, Any]) -> list[Fault]:
-    if entry.get("sha256") == file_sha256(path / file):
-        return []
-    hint = "the file as it was written; `dovetail workload import dovetail` takes over changed tables"
-    return [Fault(file, None, None, "not the file that the manifest describes (checksum differs)", hint)]
-
-
-def _read_table(path: Path, file: str) -> tuple[pa.Table | None, list[Fault]]:
-    target = path / file
-    if not target.is_file():
-        return None, [Fault(file, None, None, "missing file", "listed in the manifest")]
-    if target.stat().st_size == 0:
-        return None, [Fault(file, None, None, "empty file", "a Parquet table")]
-    try:
-        with pq.ParquetFile(target) as parquet:
-            table = parquet.read()
-            table.validate(full=True)  # text that is not UTF-8 is found here
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        return None, [Fault(file, None, None, f"truncated or not a Parquet file: {reason}", "a Parquet table")]
-    faults: list[Fault] = []
-    columns = {}
-    for column in TABLES[file]:
-        found = table.column_names.count(column.name)
-        if found != 1:
-            problem = "missing column" if found == 0 else f"{found} columns of this name"
-            faults.append(Fault(file, None, column.name, problem, _describe(column)))
-            continue
-        values = table[column.name]
-        if not _fits(values.type, column):
-            faults.append(Fault(file, None, column.name, f"wrong column type {values.type}", _describe(column)))
-            continue
-        try:
-            columns[column.name] = values.cast(arrow_type(column))
-        except pa.ArrowInvalid as error:
-            faults.append(Fault(file, None, column.name, f"value out of range: {error}", _describe(column)))
-    return (table, faults) if faults else (pa.table(columns), [])
-
-
-def _fits(kind: pa.DataType, column: Column) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if column.kind == "text":
-        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-    if column.kind == "integer":
-        return bool(pa.types.is_signed_integer(kind) or pa.types.is_unsigned_integer(kind))
-    if column.kind == "numbers":
-        if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-            return False
-        kind = kind.value_type
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
-
-
-def _describe(column: Column) -> str:
-    words = {
-        "text": "text (UTF-8)",
-        "integer": "integers",
-        "number": "numbers",
-        "numbers": "lists of numbers",
-    }
-    return words[column.kind]
+    return manifest["name"], tables, [placed(path, fault) for fault in faults]

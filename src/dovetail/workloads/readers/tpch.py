@@ -51,7 +51,7 @@ class _Reading:
         self.faults.append(Fault(file=str(path), row=None, field=where, problem=problem, expected=expected))
 
 
-def read_tpch(root: Path, *, memory_seed: int | None = None) -> Imported:
+def read_tpch(root: Path, *, memory_seed: int | None = None) -> Imported[DagSource]:
     """All queries of all sizes under `root`, one dag each, named like `tpch-10g-q5`.
 
     With `memory_seed` each stage gets a memory demand drawn uniformly from (0, 1], as in Decima's

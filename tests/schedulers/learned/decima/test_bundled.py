@@ -11,7 +11,7 @@ import pytest
 from tests.workloads.samples import DATA, needs_data
 
 from dovetail.cli import main
-from dovetail.cli.evaluate import YARDSTICKS
+from dovetail.evaluation.networks import TrainedNetwork
 from dovetail.schedulers.learned.decima.scheduler import BUNDLED
 
 CARDS = sorted(BUNDLED.glob("*.json"))
@@ -38,7 +38,7 @@ def test_the_claim_holds_on_some_of_the_sequences(
     card: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     facts = facts_of(card)
-    yardstick = YARDSTICKS.get(facts["objective"], "avg_jct_s")
+    yardstick = TrainedNetwork.find(card.stem).kind.yardsticks.get(facts["objective"], "avg_jct_s")
     words = ["evaluate", card.stem, "--seeds", str(SEQUENCES), "--schedulers", ",".join(RIVALS), "--json"]
     trace = TRACES.get(facts["arguments"]["workload"])
     if trace is not None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.schedulers.optimise.test_rollout import Oracle
+from tests.schedulers.optimise.dag.test_rollout import Oracle
 
 from dovetail.core.dag import Reason
 from dovetail.core.errors import DovetailError

@@ -89,7 +89,7 @@ class Chart {
     }).sort((a, b) => b.y - a.y || a.curve.place - b.curve.place);
     const rows = lines.map(({ curve, y }) => `<div class="row"><span><span class="chip s${curve.place}"></span>` +
       `${escapeHtml(curve.label)}</span><b>${this.facts.percent ? `${(100 * y).toFixed(0)} %` : y}</b></div>`);
-    this.tip.innerHTML = `<div class="soft">${this.facts.percent ? "within" : "at"} ${Number(x.toPrecision(4))} s</div>${rows.join("")}`;
+    this.tip.innerHTML = `<div class="soft">${this.facts.read[0]} ${Number(x.toPrecision(4))}${this.facts.read[1]}</div>${rows.join("")}`;
     this.cross.setAttribute("x1", at);
     this.cross.setAttribute("x2", at);
     this.cross.setAttribute("visibility", "visible");

@@ -51,7 +51,6 @@ function remember(theme) {
     const value = text === "inf" ? Infinity : parseFloat(text);
     return Number.isNaN(value) ? Number.MAX_VALUE : Math.min(value, Number.MAX_VALUE);
   }
-  heads[1].setAttribute("aria-sort", "ascending");
 })();
 
 const hidden = new Set(); // places of schedulers switched off in the legend

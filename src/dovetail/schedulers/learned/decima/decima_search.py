@@ -19,9 +19,9 @@ import numpy as np
 
 from dovetail.core.dag import DagDecision, DagInfo, DagView, LookAhead
 from dovetail.core.errors import DovetailError
-from dovetail.schedulers.heuristic.hesrpt import HeSrpt
+from dovetail.schedulers.heuristic.dag.hesrpt import HeSrpt
 from dovetail.schedulers.learned.decima.scheduler import Decima
-from dovetail.schedulers.optimise.weigh import AheadParams, best_of
+from dovetail.schedulers.optimise.dag.weigh import AheadParams, best_of
 
 
 class DecimaSearch:

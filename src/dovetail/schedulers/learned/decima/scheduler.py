@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from dovetail.core.dag import DagDecision, DagInfo, DagKernel, DagView, Floats, Ints, Reason
-from dovetail.core.errors import DovetailError, UnknownName
+from dovetail.core.errors import DovetailError
 from dovetail.features import feature_set
 from dovetail.features.dag import Features, ManyDagViews
+from dovetail.schedulers.learned import checkpoint_files
 from dovetail.schedulers.learned.decima.checkpoint import Checkpoint, load_checkpoint
 from dovetail.schedulers.learned.decima.forward import choose, pack
 from dovetail.schedulers.learned.decima.inputs import class_sizes, decima_input
@@ -27,12 +28,7 @@ BUNDLED = Path(__file__).parent / "checkpoints"
 
 def find_checkpoint(name: str) -> Path:
     """A bundled checkpoint by its name, or any by its path."""
-    if "/" in name or name.endswith((".json", ".safetensors")) or Path(f"{name}.safetensors").is_file():
-        return Path(name)
-    names = sorted(card.stem for card in BUNDLED.glob("*.json"))
-    if name not in names:
-        raise UnknownName("checkpoint", name, names)
-    return BUNDLED / name
+    return checkpoint_files.find_checkpoint(name, BUNDLED)
 
 
 class Decima:

@@ -1,0 +1,250 @@
+"""Elastic training jobs: all schedulers against the number of jobs, of servers and of slots, as in the paper of OASiS.
+
+    .venv/bin/python experiments/elastic_settings.py --write
+    .venv/bin/python experiments/elastic_settings.py --only small --seeds 5
+
+Two presets, `oasis-small` and `oasis-paper`, and the second with Poisson arrivals; in each of the first two, jobs,
+servers and slots are varied one at a time.  All schedulers meet the same sequences (seeds 0, 1, ...), and differences
+are paired.  Published baselines are FIFO, DRF, RRH and Dorm; `elastic/edf` and `elastic/srtf` are ours.  Dorm solves a
+program whenever a job comes or goes and takes minutes for what the others do in a second, so it runs on the first
+sequences only.  `elastic/offline` takes no part: it knows the future (`elastic_optimum.py`).
+
+Comparisons are kept in OUT, a directory for each point, which `dovetail report` reads, and gone on with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from commands import RESULTS, dovetail, publish, table
+
+from dovetail import SCHEDULERS
+from dovetail.core.elastic import Floats
+from dovetail.evaluation.report.palette import series
+from dovetail.evaluation.statistics import bootstrap_mean, paired_difference_pct
+from dovetail.records.directory import read_records
+from dovetail.records.summary import Entry
+
+PUBLISHED = ("elastic/fifo", "elastic/drf", "elastic/rrh", "elastic/dorm")
+LATE_LAST = "elastic/edf:late_last=true"
+HEURISTICS = (*PUBLISHED, "elastic/edf", LATE_LAST, "elastic/srtf")
+OASIS, REPLAN, SLOW = "elastic/oasis", "elastic/oasis-replan", "elastic/dorm"
+PRESETS = {"small": "oasis-small", "paper": "oasis-paper"}
+AXES: dict[str, dict[str, tuple[int, ...]]] = {
+    "small": {"jobs": (30, 60, 120, 240), "servers": (10, 20, 40, 80), "slots": (50, 100, 200, 300)},
+    "paper": {"jobs": (100, 300, 500), "servers": (50, 100, 200), "slots": (100, 200, 300)},
+}
+USUAL = {"small": {"jobs": 120, "servers": 20, "slots": 100}, "paper": {"jobs": 300, "servers": 100, "slots": 300}}
+POISSON = "paper-poisson"
+SLOW_AT_HOME = {"small": 5, "paper": 3, POISSON: 3}  # sequences of the slow one in the presets as they are
+SLOW_ALONG = {"small": 2, "paper": 0}  # and where an axis is varied
+SHOWN = {"total_utility": "total utility", "completed_share": "share of jobs completed", "avg_jct_s": "average JCT, h"}
+
+
+def names() -> list[str]:
+    return [*(name for name in SCHEDULERS.names("elastic") if name != "elastic/offline"), LATE_LAST]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A setting, and what came out: scheduler -> metric -> value by seed, for seeds from 0 on."""
+
+    name: str
+    values: dict[str, dict[str, Floats]]
+
+    def mean(self, name: str, metric: str = "total_utility") -> float:
+        return float(self.values[name][metric].mean())
+
+    def best(self, among: Sequence[str]) -> str:
+        """The highest mean total utility; one that met fewer sequences must be better than the best on those."""
+        found = [name for name in among if name in self.values]
+        most = max(len(self.values[name]["total_utility"]) for name in found)
+        best = max((name for name in found if len(self.values[name]["total_utility"]) == most), key=self.mean)
+        for name in found:
+            shared = len(self.values[name]["total_utility"])
+            if self.mean(name) > float(self.values[best]["total_utility"][:shared].mean()):
+                best = name
+        return best
+
+    def difference(self, name: str, other: str) -> str:
+        """Of total utility, paired, in percent."""
+        ours, theirs = (self.values[one]["total_utility"] for one in (name, other))
+        shared = min(len(ours), len(theirs))
+        found = paired_difference_pct(ours[:shared], theirs[:shared])
+        return f"{found.mean:+.1f} % [{found.low:+.1f}, {found.high:+.1f}]"
+
+
+def measured(name: str, options: Sequence[str], specs: Sequence[str], args: argparse.Namespace, slow: int) -> Point:
+    """Run what is missing.  `slow`: sequences of the scheduler that takes minutes."""
+    words = ("compare", "elastic", *options, "--out", str(args.out / name), "--workers", str(args.workers))
+    quick = [spec for spec in specs if spec != SLOW]
+    dovetail(*words, "--seeds", str(args.seeds), "--schedulers", ",".join(quick))
+    if SLOW in specs and slow:
+        dovetail(*words, "--seeds", str(min(slow, args.seeds)), "--schedulers", SLOW)
+    return read_point(name, args.out / name, args.seeds)
+
+
+def spec_of(entry: Entry) -> str:
+    """As it was asked for: the name, and the parameters that are not as usual."""
+    params = json.loads(entry.params)
+    said = ",".join(f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in params.items())
+    return f"{entry.scheduler}:{said}" if said else entry.scheduler
+
+
+def read_point(name: str, directory: Path, seeds: int) -> Point:
+    summary = read_records(directory).summary
+    values: dict[str, dict[str, Floats]] = {}
+    for entry in summary.entries:
+        rows = summary.rows(entry)
+        rows = rows[summary.seed[rows] < seeds]
+        values[spec_of(entry)] = {metric: column[rows] for metric, column in summary.metrics.items()}
+    return Point(name, values)
+
+
+# --- tables and pictures ---------------------------------------------------------------------------------------------
+
+
+def scheduler_table(point: Point) -> str:
+    """All schedulers in one setting, the best first."""
+    published, heuristic = point.best(PUBLISHED), point.best(HEURISTICS)
+    head = ["scheduler", "total utility", f"to `{published}`, best published", f"to `{heuristic}`, best heuristic"]
+    head += ["completed", "average JCT, h", "p95 JCT, h", "sequences"]
+    lines = []
+    for name in sorted(point.values, key=lambda name: -point.mean(name)):
+        utility = bootstrap_mean(point.values[name]["total_utility"])
+        lines.append(
+            [
+                f"`{name}`",
+                f"{utility.mean:.0f} [{utility.low:.0f}, {utility.high:.0f}]",
+                "" if name == published else point.difference(name, published),
+                "" if name == heuristic else point.difference(name, heuristic),
+                f"{100 * point.mean(name, 'completed_share'):.0f} %",
+                f"{point.mean(name, 'avg_jct_s') / 3600:.1f}",
+                f"{point.mean(name, 'p95_jct_s') / 3600:.1f}",
+                str(len(point.values[name]["total_utility"])),
+            ]
+        )
+    return table(head, lines)
+
+
+def axis_table(axis: str, points: dict[int, Point]) -> str:
+    """Total utility by scheduler along one axis, and the differences that matter."""
+    order = sorted(
+        {name for point in points.values() for name in point.values}, key=lambda name: -mean_rank(points, name)
+    )
+    lines = [[f"`{name}`", *(cell(point, name) for point in points.values())] for name in order]
+    best = [point.best(PUBLISHED) for point in points.values()]
+    lines.append(["**best published**", *(f"`{name}`" for name in best)])
+    for title, ours, others in (
+        (f"`{OASIS}` to it", OASIS, best),
+        (f"`{REPLAN}` to `{OASIS}`", REPLAN, [OASIS] * len(points)),
+        (f"`{REPLAN}` to the best heuristic", REPLAN, [point.best(HEURISTICS) for point in points.values()]),
+    ):
+        lines.append([title, *(p.difference(ours, other) for p, other in zip(points.values(), others, strict=True))])
+    return table([axis, *map(str, points)], lines)
+
+
+def mean_rank(points: dict[int, Point], name: str) -> float:
+    """Mean over the points of its share of the best."""
+    shares = [p.mean(name) / max(map(p.mean, p.values)) for p in points.values() if name in p.values]
+    return float(np.mean(shares))
+
+
+def cell(point: Point, name: str) -> str:
+    return f"{point.mean(name):.0f}" if name in point.values else ""
+
+
+def draw(title: str, curves: dict[str, dict[int, Point]], file: Path) -> None:
+    """A column for each axis, a row for each metric, a line for each scheduler."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, grid = plt.subplots(len(SHOWN), len(curves), figsize=(11, 9), layout="constrained", sharey="row")
+    every = names()
+    for column, (axis, points) in enumerate(curves.items()):
+        for row, (metric, label) in enumerate(SHOWN.items()):
+            axes = grid[row][column]
+            for place, name in enumerate(every):
+                xs = [x for x, point in points.items() if name in point.values]
+                ys = [points[x].mean(name, metric) / (3600 if metric.endswith("_s") else 1) for x in xs]
+                thick = name not in HEURISTICS
+                style = "o--" if name == "elastic/learned" else "o-"  # it lies upon another line
+                axes.plot(xs, ys, style, color=series(place)[0], lw=2.2 if thick else 1.1, ms=4, label=name)
+            axes.set_xlabel(axis)
+            axes.grid(alpha=0.3)
+            axes.spines[["top", "right"]].set_visible(False)
+            if column == 0:
+                axes.set_ylabel(label)
+    for row in grid:
+        row[0].set_ylim(0, None)  # all of the row, now that everything is drawn
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+    figure.suptitle(title)
+    RESULTS.mkdir(exist_ok=True)
+    figure.savefig(file, dpi=110)
+    plt.close(figure)
+
+
+# --- the experiment --------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_options(parser, Path("runs/elastic_settings"))
+    parser.add_argument("--only", nargs="+", choices=[*PRESETS, POISSON], default=[*PRESETS, POISSON], metavar="NAME")
+    args = parser.parse_args()
+    texts = [
+        f"Sequences of seeds 0 to {args.seeds - 1}; `{SLOW}` on the first of them only, {SLOW_ALONG['small']} where an "
+        f"axis of `{PRESETS['small']}` is varied. Means with 95 % intervals (bootstrap over sequences); differences "
+        "are paired, on the sequences that both have met. JCT: from arrival to completion, of the jobs that completed."
+    ]
+    for preset in args.only:
+        texts += [poisson(args)] if preset == POISSON else preset_texts(preset, args)
+    publish("elastic_settings", "Elastic training jobs in every setting", "\n\n".join(texts), write=args.write)
+
+
+def add_options(parser: argparse.ArgumentParser, out: Path) -> None:
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=1, help="processes (1)")
+    parser.add_argument("--out", type=Path, default=out)
+    parser.add_argument("--write", action="store_true", help="record the tables in experiments/results/")
+
+
+def preset_texts(preset: str, args: argparse.Namespace) -> list[str]:
+    workload = PRESETS[preset]
+    at_home = measured(preset, ("--workload", workload), names(), args, SLOW_AT_HOME[preset])
+    curves: dict[str, dict[int, Point]] = {}
+    for axis, values in AXES[preset].items():
+        curves[axis] = {}
+        for value in values:
+            options = ("--workload", workload, f"--{axis}", str(value))
+            is_home = value == USUAL[preset][axis]
+            curves[axis][value] = (
+                at_home if is_home else measured(f"{preset}-{axis}-{value}", options, names(), args, SLOW_ALONG[preset])
+            )
+    picture = RESULTS / f"elastic_{preset}.png"
+    if args.write:
+        draw(f"{workload}, one thing varied at a time", curves, picture)
+    usual = ", ".join(f"{value} {axis}" for axis, value in USUAL[preset].items())
+    return [
+        f"## `{workload}`: {usual}\n\n{scheduler_table(at_home)}",
+        f"![total utility, share completed and completion time against jobs, servers and slots]({picture.name})",
+        *(f"Total utility against the number of {axis}:\n\n{axis_table(axis, curves[axis])}" for axis in curves),
+    ]
+
+
+def poisson(args: argparse.Namespace) -> str:
+    options = ("--workload", PRESETS["paper"], "--arrivals", "poisson")
+    point = measured(POISSON, options, names(), args, SLOW_AT_HOME[POISSON])
+    return f"## `{PRESETS['paper']}` with Poisson arrivals\n\n{scheduler_table(point)}"
+
+
+if __name__ == "__main__":
+    main()

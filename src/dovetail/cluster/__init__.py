@@ -1,0 +1,1 @@
+"""What work runs on: machines of several kinds, and how much of everything they have."""

@@ -1,0 +1,15 @@
+"""What a run can be judged by: how a metric is called, shown and read.  Every family has its own."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+
+class Metric(NamedTuple):
+    """How a metric is called, shown and read."""
+
+    title: str
+    unit: str
+    higher_is_better: bool
+    meaning: str
+    form: Literal["number", "percent", "ratio"] = "number"  # how a value is written

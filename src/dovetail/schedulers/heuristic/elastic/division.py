@@ -1,0 +1,164 @@
+"""The mixed-integer program of elastic/dorm: how many workers and parameter servers of each job on each kind of host.
+
+Hosts with the same free resources are one kind.  With y, z the workers and servers of a job on a kind, Y their sum over
+kinds, v the use of resources by a worker and its share of a parameter server (the sum over all resources of its part of
+the cluster), s the largest of these parts:
+
+    max   sum_i v_i Y_i  -  penalty * excess
+    s.t.  demands on a kind are within what its hosts have free together, and no more containers than fit host by host
+          b_i Y_i <= B_i Z_i                                    bandwidth of the parameter servers
+          least_i <= Y_i <= most_i, or Y_i = 0 for a job that has no workers yet
+          sum_i s_i |Y_i - fair_i| <= fairness + excess         fairness loss, against progressive filling
+          sum_i changed_i <= changes                            of those that have workers; unchanged: y as before
+
+`excess` makes a division possible whatever the bounds; with the penalty it is 0 wherever it can be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.core.elastic import BANDWIDTH, Bools, Floats, Ints
+from dovetail.schedulers.optimise.program import INFINITY, Answer, Limits, Program
+
+PENALTY = 100.0  # of a unit of share beyond the fairness bound; all use together is at most the number of resources
+
+
+class Kinds(NamedTuple):
+    """Hosts of the same free resources."""
+
+    group: Ints  # (hosts,) number of the kind
+    free: Floats  # (kinds, R) of one host
+    hosts: Ints  # (kinds,)
+
+    @classmethod
+    def of(cls, free: Floats) -> Kinds:
+        rows, group, hosts = np.unique(np.round(free, 9), axis=0, return_inverse=True, return_counts=True)
+        return cls(group.ravel().astype(np.int64), rows, hosts.astype(np.int64))
+
+    def room(self, demand: Floats) -> Floats:
+        """(J, kinds) containers of that demand (J, R) that fit."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            times = np.where(demand[:, None] > 0, self.free[None] / demand[:, None], np.inf)
+        count: Floats = np.minimum(np.floor(times.min(axis=2) + 1e-9), 1e6) * self.hosts
+        return count
+
+    def count_by(self, placed: Ints) -> Ints:
+        """(J, kinds) of (J, hosts)."""
+        counts = np.zeros((len(placed), len(self.hosts)), dtype=np.int64)
+        np.add.at(counts.T, self.group, placed.T)
+        return counts
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """What is to be divided among J jobs, and within which bounds."""
+
+    workers: Kinds
+    servers: Kinds
+    worker_demand: Floats  # (J, R)
+    server_demand: Floats  # (J, R)
+    use: Floats  # (J,) v
+    share: Floats  # (J,) s
+    least: Ints  # (J,)
+    most: Ints  # (J,)
+    fair: Ints  # (J,) workers by progressive filling
+    running: Bools  # (J,) has workers
+    worker_before: Ints  # (J, worker kinds)
+    server_before: Ints  # (J, server kinds)
+    fairness: float
+    changes: int
+
+    def solve(self, limits: Limits) -> tuple[Ints, Ints] | None:
+        """Workers (J, worker kinds) and servers (J, server kinds); None: no division was found within the limits."""
+        answer = self.answer(limits)
+        if answer.values is None:
+            return None
+        values = np.rint(answer.values).astype(np.int64)
+        workers = self.worker_before.size
+        return (
+            values[:workers].reshape(self.worker_before.shape),
+            values[workers : workers + self.server_before.size].reshape(self.server_before.shape),
+        )
+
+    def answer(self, limits: Limits) -> Answer:
+        """Columns: y, z, and others."""
+        program, jobs = Program(), len(self.most)
+        kinds, server_kinds = self.worker_before.shape[1], self.server_before.shape[1]
+        y_most = np.minimum(self.workers.room(self.worker_demand), self.most[:, None])
+        b, server_b = self.worker_demand[:, BANDWIDTH, None], self.server_demand[:, BANDWIDTH, None]
+        z_most = np.ceil(self.most[:, None] * b / np.maximum(server_b, 1e-300) - 1e-9)  # more would be of no use
+        z_most = np.minimum(self.servers.room(self.server_demand), z_most)
+        for most, before in ((y_most, self.worker_before), (z_most, self.server_before)):
+            np.maximum(most, before, out=most)
+        cost = np.repeat(self.use, kinds)
+        y = program.add_columns(y_most.size, cost=cost, upper=y_most.ravel(), integer=True).reshape(jobs, kinds)
+        z = program.add_columns(z_most.size, upper=z_most.ravel(), integer=True).reshape(jobs, server_kinds)
+        loss = program.add_columns(jobs)
+        excess = program.add_columns(1, cost=-PENALTY)
+        self._capacity(program, y, self.workers, self.worker_demand)
+        self._capacity(program, z, self.servers, self.server_demand)
+        each = np.arange(jobs)[:, None]
+        program.add_rows(jobs, (each, y, b), (each, z, -server_b), lower=-INFINITY, upper=0.0)
+        self._bounds(program, y)
+        fair = self.share * self.fair
+        s = self.share[:, None]
+        program.add_rows(jobs, (each, y, s), (each, loss[:, None], -1.0), lower=-INFINITY, upper=fair)
+        program.add_rows(jobs, (each, y, -s), (each, loss[:, None], -1.0), lower=-INFINITY, upper=-fair)
+        first = np.zeros(1, dtype=np.int64)
+        program.add_rows(1, (first, loss, 1.0), (first, excess, -1.0), lower=-INFINITY, upper=self.fairness)
+        self._changes(program, y, z, y_most, z_most)
+        return program.solve(limits, start=self._start(program.columns))
+
+    def _capacity(self, program: Program, columns: Ints, kinds: Kinds, demand: Floats) -> None:
+        resources = demand.shape[1]
+        row = (np.arange(len(kinds.hosts))[:, None] * resources + np.arange(resources))[None]  # (1, kinds, R)
+        total = (kinds.free * kinds.hosts[:, None]).ravel()
+        term = (row, columns[:, :, None], demand[:, None, :])
+        program.add_rows(total.size, term, lower=-INFINITY, upper=total * (1 + 1e-9))
+
+    def _bounds(self, program: Program, y: Ints) -> None:
+        """Y between its bounds, or 0 for a job without workers."""
+        jobs, running = len(self.most), self.running
+        each = np.arange(jobs)[:, None]
+        lower = np.where(running, self.least, 0)
+        program.add_rows(jobs, (each, y, 1.0), lower=lower.astype(float), upper=self.most.astype(float))
+        either = np.flatnonzero(~running & (self.least > 1))
+        if len(either):
+            on = program.add_columns(len(either), upper=1.0, integer=True)[:, None]
+            row = np.arange(len(either))[:, None]
+            least, most = self.least[either, None].astype(float), self.most[either, None].astype(float)
+            program.add_rows(len(either), (row, y[either], 1.0), (row, on, -least), lower=0.0, upper=INFINITY)
+            program.add_rows(len(either), (row, y[either], 1.0), (row, on, -most), lower=-INFINITY, upper=0.0)
+
+    def _changes(self, program: Program, y: Ints, z: Ints, y_most: Floats, z_most: Floats) -> None:
+        running = np.flatnonzero(self.running)
+        if not len(running):
+            return
+        changed = program.add_columns(len(running), upper=1.0, integer=True)
+        for columns, most, before in ((y, y_most, self.worker_before), (z, z_most, self.server_before)):
+            kept = before[running].ravel().astype(float)
+            width = columns.shape[1]
+            row = np.arange(len(running) * width)
+            column, switch = columns[running].ravel(), np.repeat(changed, width)
+            more = most[running].ravel() - kept
+            program.add_rows(row.size, (row, column, 1.0), (row, switch, -more), lower=-INFINITY, upper=kept)
+            program.add_rows(row.size, (row, column, 1.0), (row, switch, kept), lower=kept, upper=INFINITY)
+        row = np.zeros(len(running), dtype=np.int64)
+        program.add_rows(1, (row, changed, 1.0), lower=-INFINITY, upper=float(self.changes))
+
+    def _start(self, columns: int) -> Floats:
+        """Everything as it was, which is always a division."""
+        total = self.worker_before.sum(axis=1)
+        loss = self.share * np.abs(total - self.fair)
+        known = (
+            self.worker_before.ravel(),
+            self.server_before.ravel(),
+            loss,
+            [max(0.0, float(loss.sum()) - self.fairness)],
+        )
+        values = np.concatenate(known).astype(np.float64)
+        return np.concatenate((values, np.zeros(columns - len(values))))

@@ -1,0 +1,1 @@
+"""elastic/learned: prices that a network scales, slot by slot."""

@@ -1,0 +1,1 @@
+"""Schedulers that search: they weigh several decisions before taking one."""

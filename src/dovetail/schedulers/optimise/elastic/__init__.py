@@ -1,0 +1,1 @@
+"""Elastic schedulers that price resources, or solve for the best."""

@@ -1,0 +1,190 @@
+"""OASiS that changes its mind: what was admitted may be moved or enlarged, as long as every promise is kept.  Ours.
+
+Four things differ from `oasis`, each for a reason seen in runs:
+
+- Prices are lower for slots that are about to pass (`patience`): whoever has not booked the present slot by now hardly
+  will, and what is not used is lost.  So a job that found no schedule at first waits and is asked again, until nothing
+  it could still get is worth anything.
+- Whenever jobs wait, all jobs are planned anew in several orders; if the utilities of some order add up to more than
+  those of the plans in force, and everybody who was promised something still gets it, its plans replace them.
+- What the present slot has left after that goes to those who still wait, for nothing and without a promise: it would be
+  lost, and a job with less work left may find a schedule later.
+- A job is promised the last slot in which it would still be worth 1 - `slack` of what its plan gives it, so that there
+  is room for moving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dovetail.core.elastic import ElasticDecision, ElasticInfo, ElasticView, Floats, Plan, Reason
+from dovetail.core.errors import ConfigError
+from dovetail.schedulers.optimise.elastic.planner import Need, Planner, Proposal
+from dovetail.schedulers.optimise.elastic.prices import estimate
+
+NOTHING_WORTH = 1e-3  # of its worth: a job that can get no more than this need not wait
+GAIN = 1e-3  # of the utilities in force: less is not worth a change of plans
+ANY_PRICE = 1e9  # a promise is kept whatever it costs
+
+
+@dataclass(frozen=True)
+class OasisReplanParams:
+    fill: float = field(
+        default=0.3, metadata={"help": "prices start where jobs that can pay fill this share of the cluster"}
+    )
+    patience: float = field(default=3.0, metadata={"help": "slots until a slot's price is near its full height"})
+    slack: float = field(default=0.2, metadata={"help": "share of its utility a job may lose by being moved"})
+    tolerance: float = field(default=1e-3, metadata={"help": "share of a job's utility its schedule may leave"})
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("fill", 0, np.inf), ("patience", 0, 1e6), ("slack", 0, 1), ("tolerance", 0, 1)):
+            if not low <= getattr(self, name) <= high:
+                raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Everybody in the system: what they need, and the plans in force."""
+
+    view: ElasticView
+    needs: list[Need]
+    plans: dict[int, Plan]
+    promised: list[int]
+    waiting: list[int]  # best worth per unit of resource first
+
+    @classmethod
+    def of(cls, view: ElasticView, slots: int) -> Standing:
+        needs = [Need.of(view, job, slots) for job in range(len(view.job_id))]
+        mine = [view.booked_job == job for job in range(len(needs))]
+        plans = {job: Plan(*(column[own] for column in view.booked)) for job, own in enumerate(mine) if own.any()}
+        promised = np.flatnonzero(view.job_promise >= 0).tolist()
+        waiting = np.flatnonzero(view.job_promise < 0).tolist()
+        return cls(view, needs, plans, promised, sorted(waiting, key=lambda job: -needs[job].density))
+
+    def utility(self, job: int) -> float:
+        """What the plan in force gives."""
+        last = int(self.plans[job].slot.max()) - self.view.slot
+        return float(self.needs[job].utility[last])
+
+    def orders(self) -> Iterator[list[int]]:
+        """In which order to plan everybody anew."""
+        by_promise = sorted(self.promised, key=lambda job: int(self.view.job_promise[job]))
+        yield sorted(range(len(self.needs)), key=lambda job: -self.needs[job].density)
+        yield self.waiting + by_promise
+        yield by_promise + self.waiting
+
+
+class OasisReplan:
+    Params = OasisReplanParams
+    TUNE: ClassVar = {"fill": (0.1, 0.2, 0.3, 0.5, 1.0), "patience": (0.0, 1.0, 3.0, 8.0), "slack": (0.0, 0.2, 0.5)}
+
+    def __init__(self, params: OasisReplanParams = OasisReplanParams()) -> None:
+        self.params = params
+
+    def reset(self, info: ElasticInfo, rng: np.random.Generator) -> None:
+        self._info = info
+        self._bounds = estimate(info, fill=self.params.fill, error=1.0)
+        self._profile = profile(info.slots, self.params.patience)
+
+    def decide(self, view: ElasticView) -> Sequence[ElasticDecision]:
+        standing = Standing.of(view, self._info.slots)
+        if not standing.waiting:
+            return []
+        planner = Planner(view, self._info, self._bounds, self.profile(view))
+        booked = planner.copy()
+        best = self._added(standing, booked)
+        in_force = sum(standing.utility(job) for job in standing.promised)
+        total = in_force + sum(one.utility for one in best.values())
+        if standing.promised:
+            for job in standing.promised:
+                planner.take(standing.needs[job], standing.plans[job], -1)
+            for order in standing.orders():
+                trial = planner.copy()
+                found = self._anew(standing, trial, order)
+                gained = sum(one.utility for one in found.values()) - total if found is not None else 0.0
+                if found is not None and gained > GAIN * total:
+                    best, total, booked = found, total + gained, trial
+        rejections = list(self._rejections(standing, best))
+        gone = {*best, *(decision.job for decision in rejections)}
+        hopeful = [job for job in standing.waiting if job not in gone]
+        return [*self._admissions(standing, best), *rejections, *self._spare(standing, booked, hopeful)]
+
+    def profile(self, view: ElasticView) -> Floats:
+        """What multiplies the prices of each slot from the present one on."""
+        return self._profile[: len(view.worker_free)]
+
+    def _added(self, standing: Standing, planner: Planner) -> dict[int, Proposal]:
+        """Plans for those who wait, beside the plans in force."""
+        found = {}
+        for job in standing.waiting:
+            one = planner.propose(standing.needs[job], tolerance=self.params.tolerance)
+            if isinstance(one, Proposal):
+                planner.take(standing.needs[job], one.plan)
+                found[job] = one
+        return found
+
+    def _anew(self, standing: Standing, planner: Planner, order: Sequence[int]) -> dict[int, Proposal] | None:
+        """Plans for all in this order; None if a promise would be broken."""
+        found = {}
+        for job in order:
+            need, promise = standing.needs[job], int(standing.view.job_promise[job])
+            one = planner.propose(need, tolerance=self.params.tolerance, by=promise if promise >= 0 else None)
+            if promise >= 0 and not isinstance(one, Proposal):
+                dear = replace(need, utility=need.utility + ANY_PRICE)
+                one = planner.propose(dear, tolerance=1e-12, by=promise)
+                if not isinstance(one, Proposal):
+                    return None
+                one = one._replace(utility=one.utility - ANY_PRICE)
+            if isinstance(one, Proposal):
+                planner.take(need, one.plan)
+                found[job] = one
+        return found
+
+    def _admissions(self, standing: Standing, best: dict[int, Proposal]) -> Iterator[ElasticDecision]:
+        for job, found in best.items():
+            promise = int(standing.view.job_promise[job])
+            is_new = promise < 0
+            yield ElasticDecision(
+                job=job,
+                plan=found.plan,
+                promise=self._promise(standing, job, found) if is_new else promise,
+                reason=Reason.POSITIVE_PAYOFF if is_new else Reason.BETTER_PLAN,
+                utility=found.utility,
+                cost=found.cost,
+                price=found.price,
+            )
+
+    def _spare(self, standing: Standing, planner: Planner, hopeful: Sequence[int]) -> Iterator[ElasticDecision]:
+        """What the present slot has left is lost unless somebody takes it now: those who wait do, for nothing."""
+        for job in hopeful:
+            plan = planner.at_once(standing.needs[job])
+            if plan is not None:
+                planner.take(standing.needs[job], plan)
+                yield ElasticDecision(job, plan, reason=Reason.SPARE_CAPACITY)
+
+    def _promise(self, standing: Standing, job: int, found: Proposal) -> int:
+        """The last slot in which the job is worth almost as much as planned."""
+        enough = standing.needs[job].utility >= (1.0 - self.params.slack) * found.utility
+        return max(standing.view.slot + int(np.flatnonzero(enough)[-1]), found.finish)
+
+    def _rejections(self, standing: Standing, best: dict[int, Proposal]) -> Iterator[ElasticDecision]:
+        """Those who wait for nothing."""
+        for job in standing.waiting:
+            if job in best:
+                continue
+            need = standing.needs[job]
+            soonest = -(-need.work // need.max_workers) - 1
+            if soonest >= len(need.utility):
+                yield ElasticDecision(job, rejected=True, reason=Reason.CANNOT_FINISH)
+            elif need.utility[soonest] < NOTHING_WORTH * standing.view.job_utility[job, 0]:
+                yield ElasticDecision(job, rejected=True, reason=Reason.NO_POSITIVE_PAYOFF)
+
+
+def profile(slots: int, patience: float) -> Floats:
+    """(slots,) what part of its price a slot has, by how far away it is: the present one next to nothing."""
+    away = np.arange(slots, dtype=np.float64)
+    return np.ones(slots) if patience == 0 else 1.0 - np.exp(-(away + 1e-3) / patience)

@@ -1,0 +1,46 @@
+"""What a job could do if it had the cluster for itself, and what all jobs together ask of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dovetail.core.elastic import BANDWIDTH, ElasticJobs, Floats, Ints
+
+_EPS = 1e-9  # a demand that fits but for rounding fits
+
+
+def most_workers(jobs: ElasticJobs, worker_capacity: Floats, server_capacity: Floats) -> Ints:
+    """(J,) workers that an empty cluster has room for at a time, with their parameter servers; 0: not even one.
+
+    At most one for each chunk, and as many as the bandwidth of all parameter servers that fit can serve.
+    """
+    workers = np.minimum(_fitting(jobs.worker_demand, worker_capacity), jobs.max_workers)
+    servers = _fitting(jobs.server_demand, server_capacity)
+    served = servers * jobs.server_demand[:, BANDWIDTH] / jobs.worker_demand[:, BANDWIDTH]
+    return np.minimum(workers, np.floor(served + _EPS)).astype(np.int64)
+
+
+def alone_slots(jobs: ElasticJobs, worker_capacity: Floats, server_capacity: Floats) -> Floats:
+    """(J,) slots that a job takes if it has the cluster for itself; inf where not one worker fits."""
+    most = most_workers(jobs, worker_capacity, server_capacity)
+    return np.where(most > 0, np.ceil(jobs.work / np.maximum(most, 1)), np.inf)
+
+
+def mean_demand(jobs: ElasticJobs) -> tuple[Floats, Floats]:
+    """(R,), (R,) resource-slots of workers and of parameter servers that a job takes on average.
+
+    Parameter servers are counted as their bandwidth covers that of the workers; whole ones take more.
+    """
+    work = jobs.work.astype(np.float64)[:, None]
+    served = (jobs.worker_demand[:, BANDWIDTH] / jobs.server_demand[:, BANDWIDTH])[:, None]
+    return (work * jobs.worker_demand).mean(axis=0), (work * served * jobs.server_demand).mean(axis=0)
+
+
+def _fitting(demand: Floats, capacity: Floats) -> Floats:
+    """(J,) how many of each fit on all hosts together, if there is nothing else on them."""
+    total = np.zeros(len(demand))
+    for host, count in zip(*np.unique(capacity, axis=0, return_counts=True), strict=True):
+        needed = np.where(demand > 0, demand, 1.0)
+        each = np.where(demand > 0, np.floor(host / needed + _EPS), np.inf).min(axis=1)
+        total += count * np.minimum(each, 1e9)
+    return total

@@ -1,0 +1,31 @@
+"""Which family a workload belongs to, seen from its name or its directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dovetail.core.errors import UnknownName
+from dovetail.workloads.elastic_source import ELASTIC
+from dovetail.workloads.source import BUNDLED
+
+
+def workload_family(name_or_path: str | Path) -> str:
+    """`dag` or `elastic`.  What says nothing else is taken for `dag`, whose reader then says what is wrong with it."""
+    text = str(name_or_path)
+    name = text.partition(":")[0].strip()
+    if name in ELASTIC:
+        return "elastic"
+    if name in BUNDLED:
+        return "dag"
+    if Path(text).is_dir():
+        from dovetail.workloads.readers.directory import family_of
+
+        return "elastic" if family_of(Path(text)) == "elastic" else "dag"
+    if "/" not in name and not Path(text).exists():
+        raise UnknownName("workload", name, (*BUNDLED, *ELASTIC))
+    return "dag"
+
+
+def is_bundled(name: str) -> bool:
+    """Is this the name of a bundled workload, with or without parameters?"""
+    return name.partition(":")[0].strip() in (*BUNDLED, *ELASTIC)

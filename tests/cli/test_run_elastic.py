@@ -1,0 +1,145 @@
+"""`dovetail run elastic`: what a person would type, and what is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed: pip install 'dovetail[learn]'")
+
+from dovetail.cli import main
+from dovetail.records.elastic import ElasticRun
+from dovetail.records.run import read_run
+
+Capture = pytest.CaptureFixture[str]
+
+pytestmark = pytest.mark.xdist_group("elastic")
+
+QUICK = ["run", "elastic", "--jobs", "3", "--slots", "8", "--slot", "0.5", "--pad", "0.01", "--hosts", "2,2"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--scheduler", "elastic/fifoo"], "elastic/fifo"),
+        (["--scheduler", "dag/fifo"], "elastic scheduler"),
+        ([], "--scheduler: expected one"),
+        (["--scheduler", "elastic/fifo", "--engine", "cloud"], "local"),
+        (["--scheduler", "elastic/fifo", "--address", "here:1"], "--engine ray"),
+        (["--scheduler", "elastic/fifo", "--jobs", "0"], "expected 1 to 1,000"),
+        (["--scheduler", "elastic/fifo", "--slots", "0"], "expected 1 to"),
+        (["--scheduler", "elastic/fifo", "--slot", "nan"], "expected 0.2 to 3600"),
+        (["--scheduler", "elastic/fifo", "--slot", "1", "--pad", "0.5"], "a quarter of a slot"),
+        (["--scheduler", "elastic/fifo", "--hosts", "4,x"], "such as 4,4"),
+        (["--scheduler", "elastic/fifo", "--hosts", "0"], "expected 1 or more for each host"),
+        (["--scheduler", "elastic/fifo", "--models", "mlp,gpt"], "gpt"),
+        (["--scheduler", "elastic/fifo", "--margin", "-1"], "expected 0 to 10"),
+        (["--scheduler", "elastic/fifo", "--kill-every", "-1"], "0 for never"),
+        (["--scheduler", "elastic/fifo", "--calibration", "nowhere.json"], "--calibrate --json"),
+        (["--calibrate", "--hosts", "1", "--server-hosts", "1"], "two places or more"),
+        (["--calibrate", "--seconds", "0"], "expected 0.1 to 3600"),
+    ],
+)
+def test_bad_options_are_explained(options: list[str], said: str, capsys: Capture) -> None:
+    assert main(["run", "elastic", *options]) == 2
+    printed = capsys.readouterr()
+    assert said in printed.err and not printed.out
+
+
+def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert main(["run", "elastic", "--scheduler", "elastic/fifo"]) == 2
+    assert "pip install 'dovetail[learn]'" in capsys.readouterr().err
+
+
+def test_replaying_a_workload_is_still_there(capsys: Capture) -> None:
+    assert main(["run", "tpch-like", "--scheduler", "elastic/fifo"]) == 2
+    assert "dag scheduler" in capsys.readouterr().err
+
+
+def test_jobs_are_trained_and_told_of(tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "run"
+    command = [*QUICK, "--scheduler", "elastic/srtf", "--json", "--out", str(out), "--kill-every", "1"]
+    assert main(command) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts == json.loads((out / "elastic-srtf-s0.json").read_text())
+    assert facts["scheduler"] == "elastic/srtf" and len(facts["jobs"]) == 3
+    assert facts["jobs_completed"] >= 1 and facts["simulated_jobs_completed"] >= 1
+    for job in facts["jobs"]:
+        if job["finish"] is not None:
+            assert job["batches_done"] == job["batches"]
+            assert job["losses"][-1][1] < job["losses"][0][1]
+    stood = facts["slots"][0]["workers"]
+    assert stood and all(1 <= count <= 4 for count in stood.values())
+    assert (out / "elastic-srtf-s0.png").read_bytes().startswith(b"\x89PNG")
+    assert len(list((out / "checkpoints" / "elastic-srtf-s0").glob("*.safetensors"))) >= 1
+    run = read_run(out / "runs" / "elastic-srtf-s0")
+    assert isinstance(run, ElasticRun) and run.jobs.utility.sum() == pytest.approx(facts["utility"])
+    assert main(["report", str(out)]) == 0
+    assert (out / "report.html").is_file()
+
+
+def test_a_calibration_is_measured_and_used(tmp_path: Path, capsys: Capture) -> None:
+    where = ["--models", "mlp", "--pad", "0.01", "--hosts", "2", "--server-hosts", "1"]
+    assert main(["run", "elastic", "--calibrate", "--seconds", "0.3", "--json", *where]) == 0
+    text = capsys.readouterr().out
+    (one,) = json.loads(text)["calibrations"]
+    assert [(point["workers"], point["servers"]) for point in one["points"]] == [(1, 1), (2, 1)]
+    file = tmp_path / "calibration.json"
+    file.write_text(text)
+    run = ["run", "elastic", "--scheduler", "elastic/fifo", "--jobs", "1", "--slots", "3", "--slot", "0.3"]
+    kept = ["--out", str(tmp_path / "kept")]
+    assert main([*run, *where, *kept, "--calibration", str(file)]) == 0
+    printed = capsys.readouterr()
+    assert "workers at work" not in printed.err  # nothing was measured anew
+    assert "utility" in printed.out
+    assert main([*run, *where, "--calibration", str(file), "--pad", "0.02"]) == 2
+    assert "measured with --pad 0.01" in capsys.readouterr().err
+    assert main([*run, *where, *kept, "--calibration", str(file)]) == 2
+    assert "has a run of elastic/fifo already" in capsys.readouterr().err
+    assert main([*run, *where, *kept, "--calibration", str(file), "--scheduler", "elastic/drf"]) == 0
+    assert sorted(path.name for path in (tmp_path / "kept" / "runs").iterdir()) == ["elastic-drf-s0", "elastic-fifo-s0"]
+
+
+def processes_of(folder: Path) -> list[int]:
+    """Those that were started with this folder for temporary files."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and f"TMPDIR={folder}\0".encode() in Path(f"/proc/{name}/environ").read_bytes():
+                found.append(int(name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupt_leaves_no_process_behind(number: signal.Signals, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dovetail", *QUICK, "--scheduler", "elastic/fifo", "--slots", "100"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "training" in line:
+            break
+    end_s = time.monotonic() + 90.0
+    while len(processes_of(tmp_path)) < 4 and time.monotonic() < end_s:
+        time.sleep(0.05)
+    assert len(processes_of(tmp_path)) >= 4  # itself, the nursery, a worker, a server
+    process.send_signal(number)
+    process.communicate(timeout=30)
+    assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
+    end_s = time.monotonic() + 10.0
+    while processes_of(tmp_path) and time.monotonic() < end_s:
+        time.sleep(0.05)
+    assert processes_of(tmp_path) == []
+    if number == signal.SIGINT:
+        assert list(tmp_path.iterdir()) == []

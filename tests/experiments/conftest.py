@@ -1,0 +1,6 @@
+"""Experiments import each other by name, as scripts in one folder do."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))

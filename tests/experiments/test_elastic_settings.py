@@ -1,0 +1,106 @@
+"""The experiments over settings of elastic jobs: what they compare, and how they read what they kept."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+
+import commands
+import elastic_sensitivity
+import elastic_settings
+import numpy as np
+import pytest
+from elastic_settings import OASIS, Point, axis_table, measured, scheduler_table
+
+from dovetail.evaluation.contenders import Contender
+
+SMALL = ("--workload", "oasis-small", "--jobs", "5", "--slots", "20")
+
+
+def point(**utility):
+    values = {
+        f"elastic/{name}": {
+            "total_utility": np.array(values, dtype=float),
+            "completed_share": np.full(len(values), 0.5),
+            "avg_jct_s": np.full(len(values), 7200.0),
+            "p95_jct_s": np.full(len(values), 10800.0),
+        }
+        for name, values in utility.items()
+    }
+    return Point("made up", values)
+
+
+def test_the_best_is_that_of_the_sequences_all_have_met():
+    """Dorm has met the first only, on which it is better; on all, DRF is."""
+    made_up = point(fifo=[1, 1], drf=[2, 9], dorm=[4])
+    assert made_up.best(("elastic/fifo", "elastic/drf", "elastic/dorm", "elastic/rrh")) == "elastic/dorm"
+    assert made_up.best(("elastic/fifo", "elastic/drf")) == "elastic/drf"
+    assert made_up.difference("elastic/drf", "elastic/dorm").startswith("-50.0 %")
+    assert made_up.difference("elastic/drf", "elastic/fifo").startswith("+450.0 %")
+
+
+def test_tables():
+    made_up = point(**{"oasis": [6, 8], "oasis-replan": [8, 9], "fifo": [1, 1], "drf": [4, 5], "srtf": [6, 7]})
+    rows = scheduler_table(made_up).splitlines()
+    assert [row.split("`")[1] for row in rows[2:]][:3] == ["elastic/oasis-replan", "elastic/oasis", "elastic/srtf"]
+    assert "to `elastic/drf`, best published" in rows[0] and "to `elastic/srtf`, best heuristic" in rows[0]
+    assert "| 7 [6, 8] | +55.6 % " in rows[3] and "| 50 % | 2.0 | 3.0 | 2 |" in rows[3]
+    along = axis_table("jobs", {5: made_up, 10: made_up})
+    assert "| jobs | 5 | 10 |" in along and "| `elastic/oasis` to it | +55.6 % " in along
+
+
+def test_comparisons_are_run_kept_and_gone_on_with(tmp_path, monkeypatch):
+    asked = []
+    run = elastic_settings.dovetail
+    monkeypatch.setattr(elastic_settings, "dovetail", lambda *words: asked.append(words) or run(*words))
+    args = Namespace(out=tmp_path, seeds=2, workers=1)
+    found = measured("tiny", SMALL, ["elastic/fifo", OASIS, "elastic/dorm"], args, slow=1)
+    assert len(asked) == 2 and asked[1][-1] == "elastic/dorm"
+    assert {name: len(one["total_utility"]) for name, one in found.values.items()} == {
+        "elastic/dorm": 1,
+        "elastic/fifo": 2,
+        OASIS: 2,
+    }
+    again = measured("tiny", SMALL, ["elastic/fifo", OASIS], args, slow=1)
+    assert again.mean(OASIS) == found.mean(OASIS) > 0
+
+
+def test_labels_of_the_sensitivity_are_those_of_the_records(tmp_path):
+    """Every value that a table asks for is one that is run."""
+    run = {Contender.of(spec).entry for spec in elastic_sensitivity.specs()}
+    ran = {elastic_settings.spec_of(one) for one in run}
+    inf = float("inf")
+    wanted = {elastic_sensitivity.label(error=error) for error in elastic_sensitivity.ERRORS}
+    wanted |= {elastic_sensitivity.label(error=error, fill=inf) for error in elastic_sensitivity.ERRORS}
+    wanted |= {elastic_sensitivity.label(fill=float(fill)) for fill in elastic_sensitivity.FILLS}
+    wanted |= {elastic_sensitivity.label(in_order="arrival"), elastic_sensitivity.label(fill=inf, in_order="arrival")}
+    assert wanted <= ran
+    assert ran - wanted == {"elastic/srtf"}
+
+
+@pytest.mark.parametrize("preset", list(elastic_settings.PRESETS))
+def test_what_is_usual_is_the_presets(preset):
+    from dovetail.evaluation.setting_elastic import ElasticSetting
+
+    opened = ElasticSetting(elastic_settings.PRESETS[preset]).open()
+    hosts = opened.cluster.worker_hosts + opened.cluster.server_hosts
+    usual = {"jobs": opened.jobs, "servers": hosts, "slots": opened.slots}
+    assert usual == elastic_settings.USUAL[preset]
+    assert all(usual[axis] in values for axis, values in elastic_settings.AXES[preset].items())
+
+
+def test_it_reports_and_records(tmp_path, monkeypatch, capsys):
+    """The whole script, with settings so small that it takes seconds."""
+    for module in (commands, elastic_settings):
+        monkeypatch.setattr(module, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(elastic_settings, "PRESETS", {"small": "oasis-small:jobs=4,slots=20"})
+    monkeypatch.setattr(elastic_settings, "USUAL", {"small": {"jobs": 4, "slots": 20}})
+    monkeypatch.setattr(elastic_settings, "AXES", {"small": {"jobs": (4, 6), "slots": (20, 30)}})
+    monkeypatch.setattr(elastic_settings, "names", lambda: ["elastic/fifo", OASIS, "elastic/oasis-replan"])
+    words = ["--only", "small", "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--write"]
+    monkeypatch.setattr(sys, "argv", ["experiments/elastic_settings.py", *words])
+    elastic_settings.main()
+    written = (tmp_path / "results" / "elastic_settings.md").read_text()
+    assert "## `oasis-small:jobs=4,slots=20`: 4 jobs, 20 slots" in written and "| jobs | 4 | 6 |" in written
+    assert (tmp_path / "results" / "elastic_small.png").stat().st_size > 10_000
+    assert written.splitlines()[-1] in capsys.readouterr().out

@@ -1,0 +1,62 @@
+"""oasis-replan keeps every promise, wastes nothing it could give away, and is worth it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.schedulers.optimise.elastic.small_worlds import small_world
+
+from dovetail.core.elastic import Reason
+from dovetail.core.errors import ConfigError
+from dovetail.schedulers import SCHEDULERS
+from dovetail.schedulers.optimise.elastic.oasis import Oasis
+from dovetail.schedulers.optimise.elastic.oasis_replan import OasisReplan, OasisReplanParams, profile
+from dovetail.sim.elastic import run
+
+
+def play(world, **params):
+    return run(world, OasisReplan(OasisReplanParams(**params)), np.random.default_rng(0))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.2, 0.9]), st.sampled_from([0.0, 3.0]))
+def test_every_promise_is_kept(seed, slack, patience):
+    result = play(small_world(seed, jobs=20), slack=slack, patience=patience)
+    promised = result.promise >= 0
+    assert (result.finish[promised] >= 0).all()
+    assert (result.finish[promised] <= result.promise[promised]).all()
+
+
+def test_a_promise_leaves_no_more_than_the_slack():
+    result = play(small_world(5, jobs=20), slack=0.2)
+    first = {row.job: row for row in reversed(result.decision_log) if row.promise >= 0}
+    assert first
+    for job, row in first.items():
+        assert result.utility[job] >= 0.8 * row.utility - 1e-9
+
+
+def test_it_is_worth_it():
+    ours = [play(small_world(seed, jobs=40)).total_utility for seed in range(10)]
+    theirs = [run(small_world(seed, jobs=40), Oasis(), np.random.default_rng(0)).total_utility for seed in range(10)]
+    assert np.mean(ours) > 1.05 * np.mean(theirs)
+
+
+def test_spare_capacity_goes_to_those_who_wait():
+    reasons = {row.reason for seed in range(10) for row in play(small_world(seed, jobs=40)).decision_log}
+    assert {Reason.POSITIVE_PAYOFF, Reason.SPARE_CAPACITY, Reason.BETTER_PLAN} <= reasons
+
+
+def test_prices_of_slots_about_to_pass_are_lower():
+    prices = profile(50, patience=3.0)
+    assert prices[0] < 0.01
+    assert (np.diff(prices) > 0).all()
+    assert prices[-1] == pytest.approx(1.0, abs=1e-4)
+    assert (profile(5, patience=0.0) == 1.0).all()
+
+
+@pytest.mark.parametrize("spec", ["slack=2", "patience=-1", "fill=-0.1", "tolerance=nan"])
+def test_bad_parameters(spec):
+    with pytest.raises(ConfigError, match=spec.partition("=")[0]):
+        SCHEDULERS.create(f"elastic/oasis-replan:{spec}")
