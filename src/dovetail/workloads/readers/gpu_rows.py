@@ -41,6 +41,7 @@ class GpuReadOptions:
 
     cluster: str | None = None  # none: that of the trace, or the reader's own
     kind: str | None = None  # of all jobs with GPUs; none: drawn
+    longest_s: float | None = None  # longer jobs are left out: services, in traces that have them
     seed: int = 0
     error_sigma: float = 0.5
     cpus_per_gpu: float = 4.0  # where the trace does not say
@@ -49,6 +50,8 @@ class GpuReadOptions:
     def __post_init__(self) -> None:
         if not 0 <= self.error_sigma <= 10:
             raise ConfigError(f"error sigma is {self.error_sigma:g}; expected 0 to 10")
+        if self.longest_s is not None and not self.longest_s > 0:
+            raise ConfigError(f"the longest job takes {self.longest_s:g} s; expected above 0")
         if not (self.cpus_per_gpu > 0 and self.memory_per_gpu > 0):
             raise ConfigError("processors and memory for each GPU must be above 0")
         if self.kind is not None and not self.kind.strip():
@@ -85,6 +88,11 @@ def finish(
     notes: Sequence[str] = (),
 ) -> Imported[GpuSource]:
     """The jobs as a recorded source; `cluster` is the trace's own, `otherwise` the one to take where it has none."""
+    notes = [*notes]
+    if options.longest_s is not None:
+        longer = sum(row.work_s > options.longest_s for row in rows)
+        rows = [row for row in rows if row.work_s <= options.longest_s]
+        notes += counted(longer, f"jobs ran longer than {options.longest_s:g} s and were left out")
     if not rows and not faults:
         why = f" ({'; '.join(notes)})" if notes else ""
         raise InvalidWorkload([Fault(name, None, None, f"no jobs that ran{why}", "at least one")])
@@ -99,14 +107,12 @@ def finish(
     if faults:
         raise InvalidWorkload(sorted(faults, key=lambda fault: (fault.file, fault.row or 0)))
     chosen = cluster if options.cluster is None else read_cluster(options.cluster)
-    said = [*notes]
     if chosen is None:
         chosen = read_cluster(otherwise)
-        said.append(f"the trace says nothing of machines: the cluster is {otherwise!r} (--cluster takes another)")
-    record = record_from_table(table)
-    record = _fitting(name, record, chosen, said)
-    said += _filled_in(rows, options)
-    return Imported(GpuSource(name, record.num_jobs, chosen, GpuArrivals("trace"), recorded=record), tuple(said))
+        notes.append(f"the trace says nothing of machines: the cluster is {otherwise!r} (--cluster takes another)")
+    record = _fitting(name, record_from_table(table), chosen, notes)
+    notes += _filled_in(rows, options)
+    return Imported(GpuSource(name, record.num_jobs, chosen, GpuArrivals("trace"), recorded=record), tuple(notes))
 
 
 def _table(rows: Sequence[GpuRow], options: GpuReadOptions) -> pa.Table:
