@@ -171,9 +171,9 @@ class Server:
 
     def _let_time_pass(self, now_s: float) -> None:
         """Before anybody's time is up, all that was said is heard, and what was sent late is known to be."""
-        deaf_s, self._deaf_since_s = now_s - self._deaf_since_s, now_s
-        if deaf_s > STALL_S:
-            self.handle(Stalled(deaf_s / self._time_scale))
+        since_s, self._deaf_since_s = self._deaf_since_s, now_s
+        if now_s - since_s > STALL_S:
+            self.handle(Stalled(self.scaled_s(since_s)))
         if self.controller.next_deadline_s <= self.scaled_s(now_s):
             for _ in range(FEW):
                 ready = self.selector.select(0.0)
