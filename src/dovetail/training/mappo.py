@@ -5,7 +5,8 @@ time, against that of other episodes with the same jobs and the same luck (`base
 both agents' observations, expected of such a state.  Costs are the time jobs spend in the system and the fees they pay,
 each in units of its mean.
 
-    L = - sum over agents of E[min(ratio A, clip(ratio, 1 - eps, 1 + eps) A)] - entropy H + critic (A - V)^2 + speed (y - y')^2
+    L = - sum over agents of E[min(ratio A, clip(ratio, 1 - eps, 1 + eps) A)]
+        - entropy H + critic (A - V)^2 + speed (y - y')^2
 
 The last term makes the placement agent's process predict the speeds that were measured.  Only scores that could matter
 count: of jobs that might have started, for machines that might have taken them; the others are integrated out.
@@ -14,8 +15,8 @@ Departures.  The published critic is a Q of the joint action with one-step targe
 for a job that starts and a penalty for one that waits.  A sum of inverses rewards starting the short ones whatever it
 costs the long; costs themselves are what is to be made small.
 
-Metrics: `policy_order`, `policy_place` the surrogates; `clipped` share of ratios outside the clip; `kl` how far the policy
-moved; `critic`, `speed` mean squared errors; `spread_order`, `spread_place` standard deviations of exploration.
+Metrics, means over turns: `gained_order`, `gained_place` the objectives of the two agents; `outside_*` share of ratios
+outside the clip; `moved_*` divergence of the new policy from the old; `critic`, `speed` squared errors.
 """
 
 from __future__ import annotations
