@@ -13,8 +13,9 @@ from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.setting_gpu import GpuSetting, OpenGpuSetting
 from dovetail.schedulers.learned.das.forward import DasForward
 from dovetail.schedulers.learned.das.network import DasNetwork
+from dovetail.schedulers.learned.das.scheduler import Das
 from dovetail.schedulers.learned.das.shape import DasShape, Parameters
-from dovetail.sim.gpu import GpuResult
+from dovetail.sim.gpu import GpuResult, GpuScheduler
 from dovetail.training.baseline import Trace, advantages
 from dovetail.training.das_explorer import Explorer
 from dovetail.training.mappo import Critic, MappoPlan, OrderBatch, PlaceBatch, surrogate
@@ -52,7 +53,7 @@ class DasWorker:
 
     def score(self, parameters: Parameters, tasks: Sequence[Task]) -> list[Score]:
         """Without exploring."""
-        return [Score.of(self._run(task, Explorer(self._forward(parameters), _rng(), quiet=True))) for task in tasks]
+        return [Score.of(self._run(task, Das(network=self._forward(parameters)))) for task in tasks]
 
     def play(self, parameters: Parameters, tasks: Sequence[Task], seed: int) -> dict[str, float]:
         """A round: each sequence several times.  Turns are kept, figures returned."""
@@ -73,7 +74,7 @@ class DasWorker:
             ]
             found = advantages(traces, patience_s=plan.patience * mean_jct_s)
             for player, result, advantage in zip(players, results, found, strict=True):
-                self._keep(task, player, result, advantage)
+                self._keep(player, result, advantage)
                 turns += len(player.ordered) + len(player.placed)
             jct.append(mean_jct_s)
             fee.append(mean_fee)
@@ -96,7 +97,7 @@ class DasWorker:
 
         def add(**values: torch.Tensor | float) -> None:
             for name, value in values.items():
-                figures[name] = figures.get(name, 0.0) + float(value)
+                figures[name] = figures.get(name, 0.0) + float(torch.as_tensor(value).detach())
 
         for orders, old in zip(self._orders, self._old[0], strict=True):
             if speeds_only:
@@ -123,18 +124,17 @@ class DasWorker:
         found |= {f"{CRITIC}{name}": _gradient(value) for name, value in critic.named_parameters()}
         return found, figures
 
-    def _keep(self, task: Task, player: Explorer, result: GpuResult, advantage: Floats) -> None:
+    def _keep(self, player: Explorer, result: GpuResult, advantage: Floats) -> None:
         ratio = np.log(np.maximum(result.relative_speed, 1e-3))
-        rack = self._opened[task[0]].cluster.arrays().rack
         for start in range(0, len(player.ordered), PIECE):
             orders = player.ordered[start : start + PIECE]
             self._orders.append(OrderBatch(orders, advantage[[turn.decision for turn in orders]]))
         for start in range(0, len(player.placed), PIECE):
             places = player.placed[start : start + PIECE]
             jobs = [turn.job_id for turn in places]
-            self._places.append(PlaceBatch(places, advantage[[turn.decision for turn in places]], ratio[jobs], rack))
+            self._places.append(PlaceBatch(places, advantage[[turn.decision for turn in places]], ratio[jobs]))
 
-    def _run(self, task: Task, scheduler: Explorer) -> GpuResult:
+    def _run(self, task: Task, scheduler: GpuScheduler) -> GpuResult:
         number, seed = task
         opened = self._opened[number]
         return opened.run(opened.world(opened.sequence(seed), SeedTree(seed)), scheduler, _rng())
