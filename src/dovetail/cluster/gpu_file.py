@@ -8,8 +8,8 @@
     kind = "v100x4"
     count = 8
 
-`name` (m0, m1, ...), `count` (1) and `rack` (16 machines in each, in order) may be missing.  A machine without GPUs needs
-no type.  Everything that is wrong is listed with file, row and field; nothing is repaired.
+`name` (m0, m1, ...), `count` (1) and `rack` (16 machines in each, in order) may be missing.  A machine without GPUs
+needs no type.  Everything that is wrong is listed with file, row and field; nothing is repaired.
 """
 
 from __future__ import annotations
@@ -121,9 +121,7 @@ class _Reading:
             place = len(self.machines)
             called = str(given.get("name", f"m{place}")) + (f"-{each}" if "name" in given and count > 1 else "")
             if called in self._lines:
-                self._refuse(
-                    row, "name", f"{called!r} is there already, in row {self._lines[called]}", "every name once"
-                )
+                self._refuse(row, "name", f"{called!r} is in row {self._lines[called]} already", "every name once")
                 return
             self._lines[called] = row
             where = int(rack) if rack >= 0 else place // RACK

@@ -4,15 +4,15 @@ With its workers on machines m, a job of kind k runs at speed
 
     min over m of  speed[k, type(m)] * mood(m, t) / (1 + host(k, m)) / (1 + device(k, m))  /  (1 + network[k] * apart)
 
-    host(k, m)    sum over r of host_sensitivity[k, r] * pressure of other jobs' workers on m: gpus * host_pressure[., r]
+    host(k, m)    sum over r of host_sensitivity[k, r] * pressure of others' workers on m, gpus * host_pressure[., r]
                   each; r = processors and memory, PCIe, network card (the last only among jobs on several machines)
     device(k, m)  sum over q of device_sensitivity[k, q] * device_pressure[., q] of other jobs' workers on the device
     apart         machine_hop * (1 - 1 / machines) + rack_hop * (1 - 1 / racks)
 
 Speed 1 is: all workers on one machine of the reference type, nobody else there.
 
-`default_speeds` are fitted to published measurements (`experiments/gpu_speeds.py` repeats that, docs/gpu-model.md says how
-well they fit); `gpu_speed_file` reads measurements of your own.
+`default_speeds` are fitted to published measurements (`experiments/gpu_speeds.py` repeats that, docs/gpu-model.md says
+how well they fit); `gpu_speed_file` reads measurements of your own.
 """
 
 from __future__ import annotations

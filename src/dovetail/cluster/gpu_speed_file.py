@@ -287,8 +287,17 @@ def _model(path: Path, values: Mapping[str, Any]) -> SpeedModel:
         refuse(None, "device_pressure", "not as many columns as device_sensitivity", "as many")
     if faults:
         raise InvalidWorkload(faults)
-    arrays = {table: np.array(rows, np.float64) for table, rows in tables.items()}
-    return SpeedModel(tuple(names), np.array(speed), np.array(network), **arrays, **hops)
+    return SpeedModel(
+        kind_name=tuple(names),
+        speed=np.array(speed),
+        network=np.array(network),
+        host_pressure=np.array(tables["host_pressure"]),
+        host_sensitivity=np.array(tables["host_sensitivity"]),
+        device_pressure=np.array(tables["device_pressure"]),
+        device_sensitivity=np.array(tables["device_sensitivity"]),
+        machine_hop=hops["machine_hop"],
+        rack_hop=hops["rack_hop"],
+    )
 
 
 def _round(value: float) -> float:

@@ -1,7 +1,7 @@
 """When GPU training jobs arrive: at a rate that is said, or that makes the load that is asked for.
 
-The load is GPU-seconds that arrive in a second, divided by those that the cluster can do: each GPU counts by how fast its
-type is on average.  Slow-downs are not in it, so a load of 1 is more than the cluster can do.
+The load is GPU-seconds that arrive in a second, divided by those that the cluster can do: each GPU counts by how fast
+its type is on average.  Slow-downs are not in it, so a load of 1 is more than the cluster can do.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
@@ -33,7 +32,6 @@ GPU = {
 """Bundled workloads: name -> parameters of the distribution."""
 
 MAX_JOBS = 10**7
-SAMPLE = 20_000  # jobs drawn to find the mean GPU-seconds of a distribution
 
 
 class GpuGenerator(Protocol):
@@ -68,17 +66,9 @@ class GpuSource:
     generator_name: str | None = None
     recorded: GpuWorkload | None = None
 
-    @cached_property
-    def mean_gpu_seconds(self) -> float:
-        """Of a job, at speed 1."""
-        if self.generator is None:
-            return float(self._record().gpu_seconds.mean())
-        table = self.generator.draw(SAMPLE, SeedTree(0).child("load").generator())
-        return float((table.workers * table.gpus * table.work_s).mean())
-
-    def interval_s(self, arrivals: GpuArrivals, cluster: GpuCluster) -> float:
-        """Mean seconds between jobs of a sequence that is drawn for this cluster."""
-        return arrivals.mean_interval_s(self.mean_gpu_seconds, capacity(cluster, self.kind_name))
+    def capacity(self, cluster: GpuCluster) -> float:
+        """Reference GPUs that the cluster is worth to these kinds."""
+        return capacity(cluster, self.kind_name)
 
     @property
     def kind_name(self) -> tuple[str, ...]:
@@ -88,23 +78,26 @@ class GpuSource:
         """A job sequence.  Jobs and arrivals come from streams of their own.
 
         Jobs are drawn from the distribution or, with equal chance, from the recorded ones.  With arrivals `trace`, they
-        are consecutive recorded jobs, shifted to start at 0.  The cluster only matters for arrivals by load: whether
-        every job fits it is not asked here (the presets' jobs fit the presets' clusters).
+        are consecutive recorded jobs, shifted to start at 0.  A load is that of the very jobs of the sequence: few jobs
+        make most of the work, and sequences with and without them would hardly be comparable otherwise.  The cluster
+        only matters for arrivals by load: whether every job fits it is not asked here (the presets' jobs fit theirs).
         """
         if not 1 <= num_jobs <= MAX_JOBS:
             raise DovetailError(f"workload {self.name}: a sequence has 1 to {MAX_JOBS:,} jobs, not {num_jobs}")
         if arrivals.kind == "trace":
             return self._window(num_jobs, arrivals, cluster, seeds.child("jobs").generator())
-        interval_s = 0.0 if arrivals.kind == "batch" else self.interval_s(arrivals, cluster)
+        table, users = self._draw(num_jobs, seeds.child("jobs").generator())
+        asked = float((table.workers * table.gpus * table.work_s).mean())
+        interval_s = 0.0 if arrivals.kind == "batch" else arrivals.mean_interval_s(asked, self.capacity(cluster))
         arrival_s = arrivals.times(num_jobs, interval_s, seeds.child("arrivals").generator())
-        rng = seeds.child("jobs").generator()
-        if self.generator is None:
-            record = self._record()
-            table, users = record.table().take(rng.integers(record.num_jobs, size=num_jobs)), record.user_name
-        else:
-            table = self.generator.draw(num_jobs, rng)
-            users = tuple(f"u{user}" for user in range(self.generator.users))
         return workload_of(table, tuple(f"j{i}" for i in range(num_jobs)), arrival_s, users, self.kind_name)
+
+    def _draw(self, num_jobs: int, rng: np.random.Generator) -> tuple[GpuTable, tuple[str, ...]]:
+        """Jobs, and the names of users."""
+        if self.generator is not None:
+            return self.generator.draw(num_jobs, rng), tuple(f"u{user}" for user in range(self.generator.users))
+        record = self._record()
+        return record.table().take(rng.integers(record.num_jobs, size=num_jobs)), record.user_name
 
     def _record(self) -> GpuWorkload:
         if self.recorded is None:
@@ -131,7 +124,7 @@ class GpuSource:
                     f"workload {self.name}: these jobs came all at once, so their gaps cannot be stretched to a load"
                 )
             mean = float(window.gpu_seconds.mean())
-            wanted_s = arrivals.mean_interval_s(mean, capacity(cluster, record.kind_name)) * num_jobs
+            wanted_s = arrivals.mean_interval_s(mean, self.capacity(cluster)) * num_jobs
             arrival_s = arrival_s * (wanted_s / float(arrival_s[-1]))
         return replace(window, arrival_s=arrival_s)
 

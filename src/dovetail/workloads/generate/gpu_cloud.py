@@ -1,16 +1,22 @@
 """GPU training jobs as a public cloud sees them, fitted to public traces.
 
-From the Alibaba trace of 2023 (8,152 pods): how many need no GPU, a share of one, or one; processors and memory that go
-with them; durations, a mixture of three lognormal distributions fitted to its 7,255 pods that ran (`experiments/
-gpu_workload.py` puts quantiles side by side).  Only 75 of its pods have several GPUs, so gangs come from elsewhere: 15 %
-of the jobs, of 2 to 32 GPUs, which makes about the 1.75 GPUs a job has on average in the Philly trace, as the study of
-Helios (SC 2021) reports.  The pods with several GPUs of 2023 ran four to five times longer than others on average, and
-so do gangs here.  What is ours: which kinds are popular, how users differ (Zipf), how wrong estimates are, that half of
-the gangs are made of workers with as many GPUs as a machine has, and durations cut at two days, beyond which a sequence
-would be about a handful of jobs.
+From the Alibaba trace of 2023 (8,152 pods): among jobs of at most one GPU, how many need none, a share of one, or one;
+the processors and memory that go with them; how arrivals follow the day.  `Cloud2023` also has its durations, a mixture
+of three lognormal distributions fitted to the 7,255 pods that ran, and its kinds of machines
+(`experiments/gpu_workload.py` puts quantiles side by side).
 
-Demands are given for machines with 12 processors for each GPU, as most of the trace's are.  The presets' machines have 8,
-and 4 GPUs instead of 8; `cpu_scale` and `cpu_only_scale` make demands the same part of a machine as there.
+Only 75 of those pods have several GPUs, so gangs come from elsewhere.  The study of Helios (SC 2021) reports 1.75 GPUs a
+job on average for the Philly trace and 3.72 for its own.  In the presets 35 % of the jobs are gangs of 2 to 64 GPUs, which
+makes 2.6.  Their durations are shorter at the far end than the trace's: its longest hundredth are services of days and
+weeks, and with a few hundred jobs a sequence would be about one or two of them.  A fifth are trials of minutes as there,
+the others take 45 minutes at the median and a day at most, gangs twice that (in the trace, pods with several GPUs ran
+four to five times longer on average).
+
+What is ours: which kinds are popular, how users differ (Zipf), how wrong estimates are, and that half of the gangs are
+made of workers with as many GPUs as a machine has.
+
+Demands are given for machines with 12 processors for each GPU, as most of the trace's are.  The presets' machines have
+8, and 4 GPUs instead of 8; `cpu_scale` and `cpu_only_scale` make demands the same part of a machine as there.
 """
 
 from __future__ import annotations
@@ -20,6 +26,7 @@ from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dovetail.cluster.gpu import GPU_TYPES
 from dovetail.cluster.gpu_clusters import read_cluster
@@ -95,27 +102,27 @@ _MOST = 1e9
 class GpuCloud:
     """What to draw."""
 
-    jobs: int = field(default=200, metadata={"help": "jobs of a sequence, unless told otherwise"})
+    jobs: int = field(default=300, metadata={"help": "jobs of a sequence, unless told otherwise"})
     cluster: str = field(default="small", metadata={"help": "cluster, unless told otherwise"})
-    load: float = field(default=0.9, metadata={"help": "GPU-seconds that arrive / that the cluster can do"})
+    load: float = field(default=1.0, metadata={"help": "GPU-seconds that arrive / that the cluster can do"})
     arrivals: str = field(default="diurnal", metadata={"help": "how jobs arrive, unless told otherwise"})
-    cpu_share: float = field(default=0.13, metadata={"help": "of jobs that need no GPU"})
-    shared_share: float = field(default=0.32, metadata={"help": "of jobs that need a share of one GPU"})
-    gang_share: float = field(default=0.15, metadata={"help": "of jobs that need several GPUs; the rest need one"})
-    gang_sizes: tuple[int, ...] = field(default=(2, 4, 8, 16, 32), metadata={"help": "GPUs of a gang"})
+    cpu_share: float = field(default=0.09, metadata={"help": "of jobs that need no GPU"})
+    shared_share: float = field(default=0.25, metadata={"help": "of jobs that need a share of one GPU"})
+    gang_share: float = field(default=0.35, metadata={"help": "of jobs that need several GPUs; the rest need one"})
+    gang_sizes: tuple[int, ...] = field(default=(2, 4, 8, 16, 32, 64), metadata={"help": "GPUs of a gang"})
     gang_weights: tuple[float, ...] = field(
-        default=(0.35, 0.27, 0.28, 0.07, 0.03), metadata={"help": "how common each size is"}
+        default=(0.35, 0.27, 0.27, 0.07, 0.03, 0.01), metadata={"help": "how common each size is"}
     )
     largest_gang: int = field(default=16, metadata={"help": "GPUs; larger sizes are not drawn"})
     worker_gpus: int = field(default=4, metadata={"help": "GPUs of a worker that fills a machine"})
     whole_share: float = field(default=0.5, metadata={"help": "of gangs whose workers fill machines; others: one GPU"})
     durations: tuple[Component, ...] = field(
-        default=((0.207, 127.0, 0.74), (0.779, 1002.0, 1.66), (0.014, 324961.0, 2.22)),
+        default=((0.2, 127.0, 0.74), (0.8, 2700.0, 1.3)),
         metadata={"help": "of work: weight, median in seconds and sigma of each lognormal part"},
     )
-    gang_stretch: float = field(default=4.0, metadata={"help": "how much longer gangs take"})
+    gang_stretch: float = field(default=2.0, metadata={"help": "how much longer gangs take"})
     shortest_s: float = field(default=30.0, metadata={"help": "seconds; shorter work is not drawn"})
-    longest_s: float = field(default=172_800.0, metadata={"help": "seconds; longer work is not drawn"})
+    longest_s: float = field(default=86_400.0, metadata={"help": "seconds; longer work is not drawn"})
     error_sigma: float = field(default=0.5, metadata={"help": "sigma of the logarithm of estimate / work"})
     users: int = field(default=20, metadata={"help": "users"})
     user_zipf: float = field(default=1.0, metadata={"help": "user i sends jobs in proportion to i ^ -this"})
@@ -212,7 +219,7 @@ class GpuCloud:
             below += weight * np.array([math.erf(each) for each in z])
         if below[-1] - below[0] <= 0:
             raise ValueError("durations: nothing of them lies between shortest_s and longest_s")
-        return np.exp(np.interp(below[0] + draw * (below[-1] - below[0]), below, log))
+        return np.asarray(np.exp(np.interp(below[0] + draw * (below[-1] - below[0]), below, log)), dtype=np.float64)
 
     def _types(self, workers: Ints, gpus: Floats, cpus: Floats, memory: Floats, whether: Floats, which: Floats) -> Ints:
         """One of the cluster's types for a share of the jobs, by its GPUs; any type where the job would not fit it."""
@@ -237,7 +244,7 @@ _HELP = {each.name: each.metadata for each in fields(GpuCloud)}
 
 @dataclass(frozen=True)
 class Small(GpuCloud):
-    """200 jobs on 8 machines of 4 V100."""
+    """300 jobs on 8 machines of 4 V100."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +263,7 @@ class Large(GpuCloud):
 
     jobs: int = field(default=1500, metadata=_HELP["jobs"])
     cluster: str = field(default="large", metadata=_HELP["cluster"])
-    largest_gang: int = field(default=32, metadata=_HELP["largest_gang"])
+    largest_gang: int = field(default=64, metadata=_HELP["largest_gang"])
     users: int = field(default=100, metadata=_HELP["users"])
 
 
@@ -295,6 +302,10 @@ class Cloud2023(GpuCloud):
     largest_gang: int = field(default=8, metadata=_HELP["largest_gang"])
     worker_gpus: int = field(default=8, metadata=_HELP["worker_gpus"])
     whole_share: float = field(default=1.0, metadata=_HELP["whole_share"])
+    durations: tuple[Component, ...] = field(
+        default=((0.207, 127.0, 0.74), (0.779, 1002.0, 1.66), (0.014, 324961.0, 2.22)), metadata=_HELP["durations"]
+    )
+    gang_stretch: float = field(default=1.0, metadata=_HELP["gang_stretch"])
     shortest_s: float = field(default=4.0, metadata=_HELP["shortest_s"])
     longest_s: float = field(default=12_900_000.0, metadata=_HELP["longest_s"])
     cpu_scale: float = field(default=1.0, metadata=_HELP["cpu_scale"])
@@ -312,11 +323,12 @@ def _popularity(name: str, names: tuple[str, ...]) -> float:
     return 0.1
 
 
-def _weighted(draw: Floats, weights: list[float] | Floats) -> Ints:
+def _weighted(draw: Floats, weights: ArrayLike) -> Ints:
+    """(J,) positions, each as often as its weight says."""
     ends = np.cumsum(weights) / np.sum(weights)
     return np.minimum(np.searchsorted(ends, draw, side="right"), len(ends) - 1)
 
 
 def _normal(one: Floats, other: Floats) -> Floats:
     """Normal numbers from two even ones (Box and Muller 1958)."""
-    return np.sqrt(-2 * np.log(1 - one)) * np.cos(2 * math.pi * other)
+    return np.asarray(np.sqrt(-2 * np.log(1 - one)) * np.cos(2 * math.pi * other), dtype=np.float64)
