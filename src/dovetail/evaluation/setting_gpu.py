@@ -168,7 +168,8 @@ class OpenGpuSetting(OpenSetting):
         kind = "trace" if self.arrivals.kind == "trace" else "batch"
         jobs = min(self.jobs, CONTENT_JOBS)
         sequence = self.source.sequence(jobs, GpuArrivals(kind), self.cluster, SeedTree(CONTENT_SEED))
-        digest = blake2b(repr((sequence.kind_name, self.model.kind_name)).encode(), digest_size=8)
+        names = (sequence.kind_name, self.model.kind_name, self.model.machine_hop, self.model.rack_hop)
+        digest = blake2b(repr(names).encode(), digest_size=8)
         for table in (sequence, self.model):
             for name, value in sorted(vars(table).items()):
                 if isinstance(value, np.ndarray):
