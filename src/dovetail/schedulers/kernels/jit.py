@@ -6,6 +6,7 @@ from pathlib import Path
 
 from numba import njit
 
+import dovetail.core
 from dovetail.core.stale_code import forget_stale_code
 
 OPTIONS = {"cache": True, "nogil": True}
@@ -15,4 +16,4 @@ kernel = njit(**OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """For functions that only compiled ones call."""
 
 
-forget_stale_code(Path(__file__).parent)
+forget_stale_code(Path(__file__).parent, Path(dovetail.core.__file__).parent)

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.core.elastic import BANDWIDTH, Bools, Floats, Ints
+from dovetail.core.elastic import BANDWIDTH, Bools, Floats, Ints, servers_needed
 from dovetail.schedulers.optimise.program import INFINITY, Answer, Limits, Program
 
 PENALTY = 100.0  # of a unit of share beyond the fairness bound; all use together is at most the number of resources
@@ -118,7 +118,7 @@ class Division:
         kinds, server_kinds = self.worker_before.shape[1], self.server_before.shape[1]
         y_most = np.minimum(self.workers.room(self.worker_demand), self.most[:, None])
         b, server_b = self.worker_demand[:, BANDWIDTH, None], self.server_demand[:, BANDWIDTH, None]
-        z_most = np.ceil(self.most[:, None] * b / np.maximum(server_b, 1e-300) - 1e-9)  # more would be of no use
+        z_most = servers_needed(self.most[:, None], b, server_b)  # more would be of no use
         z_most = np.minimum(self.servers.room(self.server_demand), z_most)
         for most, before in ((y_most, self.worker_before), (z_most, self.server_before)):
             np.maximum(most, before, out=most)

@@ -172,7 +172,7 @@ class Dorm(SlotScheduler):
             while servers_needed(count, b, server_b) > serving:
                 count -= 1
             _trim(room.workers[job], room.worker_free, view.job_worker_demand[job], count)
-            needed = servers_needed(count, b, server_b)
+            needed = int(servers_needed(count, b, server_b))
             _trim(room.servers[job], room.server_free, view.job_server_demand[job], needed)
 
 
