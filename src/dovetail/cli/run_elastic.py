@@ -127,9 +127,10 @@ def _train(
     seeds = SeedTree(args.seed)
     chance = seeds.child("scheduler", contender.name)
     setting = ElasticOptions(cluster)
-    with _fleet(args) as fleet:
+    with contextlib.ExitStack() as stack:
+        fleet = stack.enter_context(_fleet(args))
         batch_s = known if known is not None else _measure(fleet, options, cluster)
-        writer = _open_records(args, options.facts(batch_s), cluster, contender)
+        writer = stack.enter_context(_records(args, options.facts(batch_s), cluster, contender))
         workload = draw(options, batch_s, seeds.child("workload"))
         note("simulating the same jobs ...")
         simulated = simulate(ElasticWorld(workload.table, setting, seeds), contender.create(), chance.generator())
@@ -232,14 +233,38 @@ def _read_calibration(path: Path, options: LiveOptions, cluster: VirtualCluster)
     return found
 
 
+@contextlib.contextmanager
+def _records(
+    args: argparse.Namespace, facts: dict[str, Any], cluster: VirtualCluster, contender: Contender
+) -> Iterator[RecordWriter | None]:
+    """Where the run will be kept, before it takes its time; runs of other schedulers on the same jobs may be there.
+
+    A run that does not come to its end leaves its checkpoints, or nothing if there are none.
+    """
+    if args.out is None:
+        yield None
+        return
+    writer = _open_records(args, facts, cluster, contender)
+    checkpoints = args.out / CHECKPOINTS / _run_name(contender, args.seed)
+    _make(checkpoints)
+    try:
+        yield writer
+    except BaseException:
+        if any(checkpoints.iterdir()):
+            note(f"checkpoints of the last whole slot are in {checkpoints}; to run there again, give --force")
+        else:
+            checkpoints.rmdir()
+            with contextlib.suppress(OSError):  # those of other runs
+                checkpoints.parent.rmdir()
+            writer.abandon()
+        raise
+
+
 def _open_records(
     args: argparse.Namespace, facts: dict[str, Any], cluster: VirtualCluster, contender: Contender
-) -> RecordWriter | None:
-    """Where the run will be kept, before it takes its time; runs of other schedulers on the same jobs may be there."""
+) -> RecordWriter:
     from dovetail.cli.matrix_progress import open_records
 
-    if args.out is None:
-        return None
     writer = open_records(
         args.out,
         force=args.force,
@@ -251,7 +276,6 @@ def _open_records(
     )
     if writer.has_run(_run_name(contender, args.seed)):
         raise ConfigError(f"{args.out}: has a run of {contender.spec} already; give another --out, or --force")
-    _make(args.out / CHECKPOINTS / _run_name(contender, args.seed))
     return writer
 
 
@@ -308,6 +332,10 @@ def _command(args: argparse.Namespace) -> str:
         words += ["--margin", f"{args.margin:g}", "--seed", str(args.seed)]
     words += ["--models", args.models, "--pad", f"{args.pad:g}", "--hosts", args.hosts]
     words += ["--server-hosts", args.server_hosts, "--engine", args.engine]
+    if args.address is not None:
+        words += ["--address", args.address]
+    if args.calibration is not None and not args.calibrate:
+        words += ["--calibration", str(args.calibration)]
     if args.kill_every:
         words += ["--kill-every", f"{args.kill_every:g}"]
     return shlex.join(words)
