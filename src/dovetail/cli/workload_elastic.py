@@ -117,10 +117,10 @@ def _read_speeds(args: argparse.Namespace) -> Imported[ElasticSource]:
         name = model if models.count(model) == 1 else f"{model} {mode} {batch}"
         fit = fit_speed(mode, points)
         kinds.append(ElasticKind(name, fit.model.worker_s(workers, servers), 0.0))
+        beyond = _held_out(held_out_error(mode, points))
         notes.append(
             f"{name} ({mode}, batches of {batch}): {fit.points} measurements fitted with a median error of "
-            f"{fit.median_error:.1%} (nine in ten within {fit.p90_error:.0%}{_held_out(held_out_error(mode, points))}); "
-            "a batch takes a worker "
+            f"{fit.median_error:.1%} (nine in ten within {fit.p90_error:.0%}{beyond}); a batch takes a worker "
             f"{kinds[-1].batch_s:.3g} s with {workers} workers and {servers} parameter servers, transfers included"
         )
     if measured.left_out:

@@ -114,14 +114,15 @@ def test_in_groups_what_does_not_fit_is_left():
 
 
 def test_servers_are_counted_alike_everywhere():
-    """Compiled, for single numbers and for arrays; what fits exactly takes no server more, and no bandwidth takes none."""
+    """Compiled, single numbers and arrays; what fits exactly takes no server more, and no bandwidth takes none."""
     from dovetail.schedulers.kernels.jit import entry
 
     @entry
     def compiled(workers, b, server_b):
         return servers_for(workers, b, server_b)
 
-    cases = [(1, 2.0, 5.0, 1), (3, 2.0, 5.0, 2), (3, 0.1, 0.3, 1), (10, 0.3, 1.0, 3), (7, 0.0, 5.0, 0), (7, 0.0, 0.0, 0)]
+    cases = [(1, 2.0, 5.0, 1), (3, 2.0, 5.0, 2), (3, 0.1, 0.3, 1), (10, 0.3, 1.0, 3), (7, 0.0, 5.0, 0)]
+    cases += [(7, 0.0, 0.0, 0)]
     workers, b, server_b, expected = (np.array(column) for column in zip(*cases, strict=True))
     assert servers_needed(workers, b, server_b).tolist() == expected.tolist()
     for workers, b, server_b, expected in cases:
