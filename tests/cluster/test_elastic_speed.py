@@ -48,7 +48,7 @@ def test_with_noise_no_coefficient_is_negative_and_the_error_is_that_of_the_nois
 
 
 def test_what_was_left_out_of_the_fit_is_predicted_worse():
-    """Exactly without noise; with noise and as many coefficients as measurements, the fit's own error proves nothing."""
+    """Exactly without noise; with noise and as many coefficients as measurements the fit's own error says nothing."""
     model = SpeedModel("async", (1.0, 0.5, 0.3, 0.1, 0.05))
     assert held_out_error("async", measured(model)) == pytest.approx(0, abs=1e-6)
     noisy = measured(model, noise=0.1)
