@@ -110,6 +110,16 @@ def test_a_calibration_is_measured_and_used(tmp_path: Path, capsys: Capture) -> 
     assert sorted(path.name for path in (tmp_path / "kept" / "runs").iterdir()) == ["elastic-drf-s0", "elastic-fifo-s0"]
 
 
+@pytest.mark.parametrize("wrong", ["Infinity", "NaN", "-1", "0", '"x"', "1e12"])
+def test_a_calibration_without_a_speed_is_refused(wrong: str, tmp_path: Path, capsys: Capture) -> None:
+    coefficients = ", ".join(f'"{name}": {wrong}' for name in ("1", "1/p", "w/p", "w", "p"))
+    file = tmp_path / "calibration.json"
+    file.write_text(f'{{"calibrations": [{{"model": "mlp", "pad_s": 0.04, "coefficients": {{{coefficients}}}}}]}}')
+    words = ["--scheduler", "elastic/fifo", "--models", "mlp", "--calibration", str(file)]
+    assert main(["run", "elastic", *words]) == 2
+    assert "expected" in capsys.readouterr().err
+
+
 def processes_of(folder: Path) -> list[int]:
     """Those that were started with this folder for temporary files."""
     found = []

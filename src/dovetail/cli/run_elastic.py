@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import shlex
 import sys
 from collections.abc import Iterator
@@ -227,7 +228,8 @@ def _read_calibration(path: Path, options: LiveOptions, cluster: VirtualCluster)
         pad_s, speed = models[model]
         if pad_s != options.pad_s:
             raise ConfigError(f"{path}: measured with --pad {pad_s:g}, this run has --pad {options.pad_s:g}")
-        if len(speed.coefficients) != 5 or not speed.worker_s(workers, min(workers, servers)) > 0:
+        known = speed.coefficients
+        if len(known) != 5 or not all(0.0 <= one < math.inf for one in known) or not any(known):
             raise ConfigError(f"{path}: the coefficients of {model} make no speed; {expected}")
         found[model] = speed.worker_s(workers, min(workers, servers))
     return found
