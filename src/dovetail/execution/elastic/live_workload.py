@@ -85,8 +85,8 @@ def draw(options: LiveOptions, batch_s: Mapping[str, float], seeds: SeedTree) ->
     for model, seconds in batch_s.items():
         if seconds * (1.0 + options.margin) > options.slot_s:
             raise ConfigError(
-                f"a mini-batch of {model} takes {seconds:.3g} s, with a margin of {options.margin:g} more than a slot of "
-                f"{options.slot_s:g} s; expected longer slots"
+                f"a mini-batch of {model} takes {seconds:.3g} s, with a margin of {options.margin:g} more than a slot "
+                f"of {options.slot_s:g} s; expected longer slots"
             )
     history, _ = _draw(options, batch_s, HISTORY, seeds.child("history"))
     table, training = _draw(options, batch_s, options.jobs, seeds.child("jobs"))
