@@ -210,8 +210,9 @@ def main() -> None:
     args = parser.parse_args()
     texts = [
         f"Sequences of seeds 0 to {args.seeds - 1}; where jobs, servers or slots are varied, `{SLOW}` on the first "
-        f"{SLOW_ALONG} of them only, unless it is the best published one on these. Means with 95 % intervals (bootstrap "
-        "over sequences); differences are paired, on the sequences that both have met. JCT: from arrival to completion, of the jobs that completed."
+        f"{SLOW_ALONG} of them only, unless it is the best published one on these. Means with 95 % intervals "
+        "(bootstrap over sequences); differences are paired, on the sequences that both have met. JCT: from arrival to "
+        "completion, of the jobs that completed."
     ]
     for preset in args.only:
         texts += [poisson(args)] if preset == POISSON else preset_texts(preset, args)
