@@ -1,8 +1,8 @@
 """Instructions carried out with Slurm's commands, in an order in which nothing can go wrong half-way.
 
 A job whose begin has come may begin at any moment, and changing the nodes of one that runs would cut it short.  So its
-begin is moved away first, which Slurm refuses for a job that runs; only then nodes are set or cleared; and only with the
-last command it may begin.
+begin is moved away first, which Slurm refuses for a job that runs; only then nodes are set or cleared; and only with
+the last command it may begin.
 """
 
 from __future__ import annotations

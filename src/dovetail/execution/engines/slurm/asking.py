@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.core.errors import InvalidDecision
-from dovetail.core.gpu import GpuDecision, GpuInfo, GpuView
+from dovetail.core.gpu import GpuDecision, GpuInfo, GpuView, Ints
 from dovetail.core.protocols import Scheduler
 from dovetail.execution.engines.slurm.cluster import Cluster
 from dovetail.execution.engines.slurm.estimates import Estimates
@@ -46,7 +46,12 @@ class Asking:
         self._numbers = numbers
         self._estimates = estimates
 
-    def starts(self, waiting: Sequence[Waiting], closed: Sequence[int]) -> list[Start]:
+    def could(self, waiting: Sequence[Waiting], closed: Ints) -> bool:
+        """One of them would fit now."""
+        room = self._open(closed)
+        return any(room.fits(one.shape) for one in waiting)
+
+    def starts(self, waiting: Sequence[Waiting], closed: Ints) -> list[Start]:
         """Who begins where; `closed` are machines where none of these may go.
 
         A scheduler may put two workers on one machine.  Where a job wants them on different nodes, it is asked again,
@@ -71,9 +76,9 @@ class Asking:
             left = [one for one in left if one.job.job_id not in done]
         return found
 
-    def _open(self, closed: Sequence[int]) -> Room:
+    def _open(self, closed: Ints) -> Room:
         room = self._room.copy()
-        room.close(np.array(closed, np.int64))
+        room.close(closed)
         return room
 
     def _ask(self, waiting: Sequence[Waiting], room: Room) -> Sequence[GpuDecision]:
@@ -117,7 +122,7 @@ class Asking:
             if not 0 <= machine < many:
                 raise InvalidDecision(f"job {one.job.job_id}: there is no machine {machine}; expected 0 to {many - 1}")
 
-    def _spread(self, one: Waiting, closed: Sequence[int], first: GpuDecision) -> Start | None:
+    def _spread(self, one: Waiting, closed: Ints, first: GpuDecision) -> Start | None:
         """A node at a time; None if the scheduler does not find enough of them."""
         room = self._open(closed)
         single = one._replace(shape=one.shape._replace(workers=1, spread=False))

@@ -23,11 +23,10 @@ from dovetail.execution.engines.slurm.candidates import (
     CLEAN_UP,
     TAKE,
     WATCH,
-    described,
     in_scope,
     verdict,
 )
-from dovetail.execution.engines.slurm.cluster import Cluster, Kinds, cluster_of, is_same
+from dovetail.execution.engines.slurm.cluster import Kinds, cluster_of, is_same
 from dovetail.execution.engines.slurm.estimates import Estimates
 from dovetail.execution.engines.slurm.jobs import SlurmJob
 from dovetail.execution.engines.slurm.messages import (
@@ -41,11 +40,10 @@ from dovetail.execution.engines.slurm.messages import (
     SlurmOptions,
     Tell,
 )
-from dovetail.execution.engines.slurm.nodes import SlurmNode
-from dovetail.execution.engines.slurm.room import Room
 from dovetail.execution.engines.slurm.shape import Shape
-from dovetail.execution.engines.slurm.trace import BACK, QUEUED, TOLD, Trace, said, trace_of, traced
-from dovetail.execution.engines.slurm.view import Numbers, Running, Waiting, running_of
+from dovetail.execution.engines.slurm.site import Site
+from dovetail.execution.engines.slurm.trace import BACK, QUEUED, TOLD, Trace, trace_of, traced
+from dovetail.execution.engines.slurm.view import Numbers, Waiting
 
 RUNNING = "running"
 STALLS = 3  # answers without a start, while something would fit on an idle cluster
@@ -89,7 +87,7 @@ class SlurmController:
         self._untidy: set[int] = set()  # told, but refused: nodes may be set
         self._learned: set[int] = set()
         self._jobs: dict[int, SlurmJob] = {}
-        self._cluster: Cluster | None = None
+        self._site: Site | None = None
         self._numbers: Numbers | None = None
         self._asked: object = None  # what was free, and who waited, when the scheduler was asked last
         self._stalls = 0
@@ -139,6 +137,11 @@ class SlurmController:
         ]
 
     @property
+    def site(self) -> Site:
+        assert self._site is not None, "nothing was seen yet"
+        return self._site
+
+    @property
     def counts(self) -> dict[str, int]:
         phases = [mine.phase for mine in self._mine.values()]
         return {"queued": phases.count(QUEUED), "told": phases.count(TOLD), "running": phases.count(RUNNING)}
@@ -149,13 +152,15 @@ class SlurmController:
         cluster = cluster_of(seen.nodes, seen.racks, self._kinds, self._options.untyped)
         if self._numbers is None:
             self._numbers = Numbers(min([job.submit_s for job in seen.jobs if not job.is_ended], default=seen.now_s))
-        if self._cluster is not None and is_same(self._cluster, cluster):
+        before = self._site
+        if before is not None and is_same(before.cluster, cluster):
+            self._site = Site(before.cluster, seen, self._options)
             return
-        if self._cluster is not None:
+        if before is not None:
             self._say("cluster", "the machines have changed; the scheduler begins anew")
         for text in cluster.notices:
             self._say("cluster", text)
-        self._cluster = cluster
+        self._site = Site(cluster, seen, self._options)
         self._asked = None
         self._scheduler.reset(cluster.info, self._rng)
 
@@ -201,7 +206,7 @@ class SlurmController:
             self._say("requeued", f"job {number} was requeued by Slurm and waits again", number)
             return
         if mine.phase == TOLD:
-            lost = [node.name for node in seen.nodes if node.name in mine.told and node.trouble]
+            lost = self.site.lost(mine.told)
             if lost:
                 self._queue(number, mine, job, seen, clear=True)
                 self._say("queued", f"job {number} waits again: {_names(lost)} is lost", number)
@@ -209,7 +214,7 @@ class SlurmController:
                 why = f"it did not begin on {_names(sorted(set(mine.told)))} within {self._options.patience_s:g} s"
                 self._drop(number, f"{why} ({job.reason})", BACK)
             return
-        shape = self._shape(job)
+        shape = self.site.shape(job)
         if isinstance(shape, str) or not in_scope(job, self._options):
             self._drop(number, shape if isinstance(shape, str) else "it is not in our partition any more", None)
             return
@@ -257,17 +262,11 @@ class SlurmController:
             self._out.append(self._give(job.job_id, None))
             self._say("back", f"job {job.job_id}: a trace of ours is taken off, it is Slurm's", job.job_id)
         elif what == WATCH and self._options.act:
-            self._mine[job.job_id] = _Mine(self._held(job).shape, RUNNING, restarts=job.restarts, told=job.nodes)
-            trace = trace_of(job)
-            if trace is not None and trace.owner != self._owner:
-                self._out.append(Retrace(job.job_id, traced(job, trace._replace(owner=self._owner))))
+            self._watch(job)
 
     def _take(self, job: SlurmJob, seen: Observation) -> None:
-        assert self._cluster is not None
         number, trace = job.job_id, trace_of(job)
-        shape = self._shape(job)
-        if not isinstance(shape, str) and not self._empty(job.partition, seen).fits(shape):
-            shape = f"it needs more than the partition {job.partition} has, even if all of it were free"
+        shape = self.site.shape(job)
         if isinstance(shape, str):
             if self._left.get(number) != shape:
                 self._left[number] = shape
@@ -284,6 +283,15 @@ class SlurmController:
         again = "" if trace is None else ", left behind by an earlier run"
         self._say("queued", f"job {number} ({job.name}) is in the queue{again}", number, name=job.name, user=job.user)
 
+    def _watch(self, job: SlurmJob) -> None:
+        """It runs where an earlier loop of ours told it to."""
+        running, trace = self.site.running(job, None), trace_of(job)
+        if running is None or trace is None:
+            return
+        self._mine[job.job_id] = _Mine(running.shape, RUNNING, restarts=job.restarts, told=job.nodes)
+        if trace.owner != self._owner:
+            self._out.append(Retrace(job.job_id, traced(job, trace._replace(owner=self._owner))))
+
     def _compare(self, job: SlurmJob) -> None:
         """Without acting: what Slurm did instead."""
         would = sorted(set(self._would.pop(job.job_id)))
@@ -294,14 +302,15 @@ class SlurmController:
     # --- asking ---
 
     def _ask(self, seen: Observation) -> None:
-        assert self._cluster is not None and self._numbers is not None
+        assert self._numbers is not None
         waiting = [
             Waiting(self._jobs[number], mine.shape, mine.stops)
             for number, mine in self._mine.items()
             if mine.phase == QUEUED and mine.not_before_s <= seen.now_s
         ]
         waiting.sort(key=lambda one: (one.job.submit_s, one.job.job_id))
-        room = self._room(seen)
+        site = self.site
+        room = site.room((mine.shape, mine.told) for mine in self._mine.values() if mine.phase == TOLD)
         state = (
             tuple(one.job.job_id for one in waiting),
             room.up.tobytes(),
@@ -310,25 +319,24 @@ class SlurmController:
         )
         if not waiting or (state == self._asked and not self._stalls):
             return
-        running = [self._held(job) for job in seen.jobs if job.holds_nodes and self._is_here(job)]
-        running.sort(key=lambda one: (one.job.start_s, one.job.job_id))
-        asking = Asking(self._scheduler, self._cluster, room, running, seen.now_s, self._numbers, self.estimates)
+        asked_for = {number: mine.shape for number, mine in self._mine.items() if mine.told}
+        found = (site.running(job, asked_for.get(job.job_id)) for job in seen.jobs if job.holds_nodes)
+        running = sorted(filter(None, found), key=lambda one: (one.job.start_s, one.job.job_id))
+        asking = Asking(self._scheduler, site.cluster, room, running, seen.now_s, self._numbers, self.estimates)
         starts: list[Start] = []
         could = False
         for partition in sorted({one.job.partition for one in waiting}):
             group = [one for one in waiting if one.job.partition == partition]
-            closed = self._closed(partition, seen.nodes)
-            could = could or self._could(group, closed, room)
-            starts += asking.starts(group, closed)
+            could = could or asking.could(group, site.closed(partition))
+            starts += asking.starts(group, site.closed(partition))
         for start in starts:
             self._tell(start, seen)
         self._asked = state if not starts else None
         self._mind_stalls(bool(starts), could)
 
     def _tell(self, start: Start, seen: Observation) -> None:
-        assert self._cluster is not None
         job, decision = start.waiting.job, start.decision
-        told = tuple(self._cluster.info.machine_name[machine] for machine in start.machines)
+        told = tuple(self.site.cluster.info.machine_name[machine] for machine in start.machines)
         nodes = tuple(dict.fromkeys(told))
         if not self._options.act:
             if self._would.get(job.job_id) == told:
@@ -363,54 +371,6 @@ class SlurmController:
             for number, mine in list(self._mine.items()):
                 if mine.phase == QUEUED:
                     self._drop(number, "the scheduler starts nothing, though there is room", BACK)
-
-    def _could(self, group: Sequence[Waiting], closed: Sequence[int], room: Room) -> bool:
-        open_room = room.copy()
-        open_room.close(np.array(closed, np.int64))
-        return any(open_room.fits(one.shape) for one in group)
-
-    # --- room ---
-
-    def _room(self, seen: Observation) -> Room:
-        """What Slurm has not given away, but for what jobs will take that were told to begin."""
-        assert self._cluster is not None
-        room = Room.of(self._cluster, seen.nodes, seen.jobs)
-        for mine in self._mine.values():
-            if mine.phase == TOLD:
-                for name in mine.told:
-                    if name in self._cluster.machine:
-                        room.take(mine.shape._replace(workers=1), self._cluster.machine[name])
-        return room
-
-    def _empty(self, partition: str, seen: Observation) -> Room:
-        assert self._cluster is not None
-        room = Room.empty(self._cluster.info)
-        room.close(np.array(self._closed(partition, seen.nodes), np.int64))
-        return room
-
-    def _closed(self, partition: str, nodes: Sequence[SlurmNode]) -> list[int]:
-        assert self._cluster is not None
-        return [self._cluster.machine[node.name] for node in nodes if partition not in node.partitions]
-
-    def _is_here(self, job: SlurmJob) -> bool:
-        assert self._cluster is not None
-        return any(node in self._cluster.machine for node in job.nodes)
-
-    def _held(self, job: SlurmJob) -> Running:
-        assert self._cluster is not None
-        mine = self._mine.get(job.job_id)
-        known = mine.shape if mine is not None and mine.told else None
-        found = running_of(job, self._cluster, self._kind(job), known)
-        assert found is not None, "only asked of jobs that are here"
-        return found
-
-    def _shape(self, job: SlurmJob) -> Shape | str:
-        assert self._cluster is not None
-        return described(job, self._cluster, self._options)
-
-    def _kind(self, job: SlurmJob) -> int:
-        assert self._cluster is not None
-        return self._cluster.kind_of(said(job, self._options.marker).get("kind", ""))
 
     def _say(self, event: str, text: str, job: int = -1, **facts: object) -> None:
         self._out.append(Note(event, text, job, facts))

@@ -1,8 +1,8 @@
 """A small process beside the loop, which gives every job back to Slurm when the loop is no more, however it ended.
 
-It waits on a pipe whose other end only the loop has: when the loop dies, even by SIGKILL, the pipe closes.  It then finds
-our jobs by their traces, so that it needs to know nothing.  A job that already runs where it was told is still tied to
-its nodes, which Slurm does not allow to be changed; requeued after one of them is lost, it would wait for that node.  So
+It waits on a pipe whose other end only the loop has: when the loop dies, even by SIGKILL, the pipe closes.  It then
+finds our jobs by their traces, so that it needs to know nothing.  A job that runs where it was told to is still tied to
+its nodes, which Slurm does not allow to be changed; requeued after one of them is lost, it would wait for that one.  So
 the guardian stays, and unties such jobs, until the last of them has ended or a new loop has taken over.
 
     python -m dovetail.execution.engines.slurm.guardian OWNER PARTITION MARKER
@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from dovetail.execution.engines.slurm.acts import let_go
@@ -80,12 +81,12 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH", ""))))}
 
 
-def give_back(client: SlurmClient, owner: str) -> int:
-    """All that waits under our traces; how many jobs with one are left, waiting or running."""
-    left = 0
+def give_back(client: SlurmClient, is_ours: Callable[[str], bool]) -> tuple[int, int]:
+    """All that waits under traces of such owners; how many were given back, and how many are left (they run)."""
+    given = left = 0
     for job in client.jobs():
         trace = trace_of(job)
-        if trace is None or trace.owner != owner or trace.state == BACK or job.is_ended:
+        if trace is None or not is_ours(trace.owner) or trace.state == BACK or job.is_ended:
             continue
         if not job.is_pending:
             left += trace.state == TOLD
@@ -94,10 +95,11 @@ def give_back(client: SlurmClient, owner: str) -> int:
         nice = trace.nice if told and trace.nice != job.nice else None
         if let_go(client, LetGo(job.job_id, traced(job, None), told, nice)) is not None:
             left += 1  # it began, or Slurm is busy: look again
-        elif trace.state == TAKING and job.is_held:
+            continue
+        if trace.state == TAKING and job.is_held:
             client.release([job.job_id])
-        print(f"job {job.job_id} is Slurm's", flush=True)
-    return left
+        given += 1
+    return given, left
 
 
 def release_handed_in(client: SlurmClient, options: SlurmOptions) -> None:
@@ -127,7 +129,9 @@ def main(arguments: list[str]) -> int:
             if not has_released:
                 release_handed_in(client, options)
                 has_released = True
-            if give_back(client, owner) == 0:
+            given, left = give_back(client, lambda other: other == owner)
+            print(f"{given} jobs were given back to Slurm, {left} are looked after", flush=True)
+            if not left:
                 return 0
             give_up_s = time.monotonic() + PATIENCE_S
         except SlurmError as error:
