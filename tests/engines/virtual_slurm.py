@@ -1,8 +1,8 @@
 """A real Slurm of several virtual nodes on this machine: munged, slurmctld and a slurmd for each node, all on loopback.
 
-Everything is in one temporary directory, in the foreground, and dies with the process that started it.  Nodes `n1`, `n2`,
-... have 4 faked GPUs each (links to /dev/null), of two types in turn.  Without a database there is no `sacct`; completed
-jobs are in the file of jobcomp/filetxt.
+Everything is in one temporary directory, in the foreground, and dies with the process that started it.  Nodes `n1`,
+`n2`, ... have 4 faked GPUs each (links to /dev/null), of two types in turn.  Without a database there is no `sacct`;
+completed jobs are in the file of jobcomp/filetxt.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def why_not() -> str:
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     missing = [name for name in (*DAEMONS, "sbatch", "squeue", "scontrol") if shutil.which(name, path=path) is None]
     if missing:
-        return f"{', '.join(missing)} not installed: on Debian, apt-get install slurm-wlm munge (make test-engines does it)"
+        return f"{', '.join(missing)} not installed: apt-get install slurm-wlm munge, which make test-engines does"
     if os.geteuid() != 0:
         return "slurmd starts jobs of several users, which only root may do: run as root"
     if not _has_user("munge"):
@@ -71,8 +71,12 @@ class VirtualSlurm:
         munge = self.directory / "munge"
         self._daemon(
             "munged",
-            ["munged", "-F", f"--socket={munge}/socket", f"--key-file={munge}/key", f"--pid-file={munge}/pid"]
-            + [f"--seed-file={munge}/seed", f"--log-file={munge}/log"],
+            [
+                "munged",
+                "-F",
+                f"--socket={munge}/socket",
+                *(f"--{name}-file={munge}/{name}" for name in ("key", "pid", "seed", "log")),
+            ],
             user="munge",
         )
         wait_until(lambda: (munge / "socket").exists(), "munged")

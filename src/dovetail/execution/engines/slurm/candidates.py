@@ -6,7 +6,7 @@ from dovetail.execution.engines.slurm.cluster import Cluster
 from dovetail.execution.engines.slurm.jobs import SlurmJob
 from dovetail.execution.engines.slurm.messages import SlurmOptions
 from dovetail.execution.engines.slurm.shape import Shape, shape_of
-from dovetail.execution.engines.slurm.trace import BACK, TAKING, Trace, is_marked, said, trace_of
+from dovetail.execution.engines.slurm.trace import BACK, FREE, TAKING, TOLD, is_marked, said, trace_of
 
 LONGEST_HANDOVER_S = 600.0  # a marked job that may not begin for longer means it
 HELD_BY_USER = "JobHeldUser"
@@ -30,7 +30,7 @@ def handed_in(job: SlurmJob, options: SlurmOptions, now_s: float) -> bool:
 def verdict(job: SlurmJob, options: SlurmOptions, owner: str, dead: frozenset[str], now_s: float) -> str:
     """What to do with a job that is not known yet."""
     trace = trace_of(job)
-    if trace is None:
+    if trace is None or trace.state == FREE:
         return TAKE if _is_free(job, options, now_s) else UNTOUCHED
     if trace.state == BACK or (trace.owner != owner and trace.owner not in dead):
         return UNTOUCHED
@@ -53,8 +53,8 @@ def _is_free(job: SlurmJob, options: SlurmOptions, now_s: float) -> bool:
 
 def described(job: SlurmJob, cluster: Cluster, options: SlurmOptions) -> Shape | str:
     """What it needs; or, as text, why Slurm has to see to it."""
-    trace: Trace | None = trace_of(job)
-    if job.required_nodes and trace is None:
+    trace = trace_of(job)
+    if job.required_nodes and (trace is None or trace.state != TOLD):
         return "names its nodes"
     if job.wishes:
         return job.wishes[0]

@@ -42,7 +42,7 @@ from dovetail.execution.engines.slurm.messages import (
 )
 from dovetail.execution.engines.slurm.shape import Shape
 from dovetail.execution.engines.slurm.site import Site
-from dovetail.execution.engines.slurm.trace import BACK, QUEUED, TOLD, Trace, trace_of, traced
+from dovetail.execution.engines.slurm.trace import BACK, FREE, QUEUED, TOLD, Trace, trace_of, traced
 from dovetail.execution.engines.slurm.view import Numbers, Waiting
 
 RUNNING = "running"
@@ -100,10 +100,11 @@ class SlurmController:
         self._out = []
         self._jobs = {job.job_id: job for job in seen.jobs}
         self._know(seen)
-        for number in list(self._mine):
+        before = set(self._mine)
+        for number in sorted(before):
             self._follow(number, seen)
         for job in seen.jobs:
-            if job.job_id not in self._mine and asks:
+            if asks and job.job_id not in before:  # what has just been given back looks as if it were still ours
                 self._consider(job, seen)
             if job.is_ended and job.job_id not in self._learned:
                 self._learned.add(job.job_id)
@@ -121,7 +122,7 @@ class SlurmController:
         if isinstance(act, Tell) and mine is not None:
             mine.phase = QUEUED
             self._untidy.add(act.job)
-        elif isinstance(act, Lease) and act.comment is not None and trace_of(self._jobs[act.job]) is None:
+        elif isinstance(act, Lease) and not _is_ours(trace_of(self._jobs[act.job]), self._owner):
             self._mine.pop(act.job, None)
         self._asked = None
         return Note(
@@ -131,7 +132,7 @@ class SlurmController:
     def farewell(self) -> list[LetGo]:
         """Everything that is ours and has not begun, as it was before us."""
         return [
-            self._give(number, None)
+            self._give(number, FREE)
             for number, mine in self._mine.items()
             if mine.phase != RUNNING and number in self._jobs
         ]
@@ -174,13 +175,13 @@ class SlurmController:
             del self._mine[number]
             return
         trace = trace_of(job)
-        if trace is None or trace.owner != self._owner:
+        if not _is_ours(trace, self._owner):
             self._say("taken", f"job {number}: somebody else has taken our trace off", number)
             del self._mine[number]
         elif job.holds_nodes:
             self._landed(number, mine, job)
         elif job.is_pending and job.is_held:
-            self._drop(number, "its user, or an administrator, holds it; it stays held", None)
+            self._drop(number, "its user, or an administrator, holds it; it stays held", FREE)
         elif job.is_pending:
             self._waits(number, mine, job, seen)
 
@@ -216,7 +217,7 @@ class SlurmController:
             return
         shape = self.site.shape(job)
         if isinstance(shape, str) or not in_scope(job, self._options):
-            self._drop(number, shape if isinstance(shape, str) else "it is not in our partition any more", None)
+            self._drop(number, shape if isinstance(shape, str) else "it is not in our partition any more", FREE)
             return
         mine.shape = shape
         if number in self._untidy:
@@ -236,19 +237,19 @@ class SlurmController:
         comment = None if trace_of(job) == trace else traced(job, trace)
         self._out.append(Lease(number, mine.lease_s, comment, clear, release, mine.nice if changes_nice else None))
 
-    def _drop(self, number: int, why: str, state: str | None) -> None:
+    def _drop(self, number: int, why: str, state: str) -> None:
         self._out.append(self._give(number, state))
         if state == BACK:
             self._left[number] = why
         self._say("back", f"job {number} is Slurm's: {why}", number, why=why)
         del self._mine[number]
 
-    def _give(self, number: int, state: str | None) -> LetGo:
+    def _give(self, number: int, state: str) -> LetGo:
         job, mine = self._jobs[number], self._mine.get(number)
         trace = trace_of(job)
         was_told = bool(mine and mine.told) or (trace is not None and trace.state == TOLD)
         nice = (mine.nice if mine else trace.nice if trace else 0) if self._options.nice is not None else None
-        return LetGo(number, traced(job, None if state is None else Trace(self._owner, state)), was_told, nice)
+        return LetGo(number, traced(job, Trace(self._owner, state)), was_told, nice)
 
     # --- jobs that are not ours yet ---
 
@@ -259,7 +260,7 @@ class SlurmController:
         if what == TAKE:
             self._take(job, seen)
         elif what == CLEAN_UP and self._options.act:
-            self._out.append(self._give(job.job_id, None))
+            self._out.append(self._give(job.job_id, FREE))
             self._say("back", f"job {job.job_id}: a trace of ours is taken off, it is Slurm's", job.job_id)
         elif what == WATCH and self._options.act:
             self._watch(job)
@@ -272,7 +273,7 @@ class SlurmController:
                 self._left[number] = shape
                 self._say("left", f"job {number} is left to Slurm: {shape}", number, why=shape)
             if trace is not None and self._options.act:
-                self._out.append(self._give(number, None))
+                self._out.append(self._give(number, FREE))
             return
         mine = self._mine[number] = _Mine(shape, QUEUED, restarts=job.restarts, nice=trace.nice if trace else job.nice)
         if not self._options.act:
@@ -280,7 +281,7 @@ class SlurmController:
         mine.not_before_s = job.eligible_s if job.restarts and job.eligible_s > seen.now_s else 0.0
         clear = bool(job.required_nodes) and trace is not None and trace.state == TOLD
         self._queue(number, mine, job, seen, clear, release=job.is_held)
-        again = "" if trace is None else ", left behind by an earlier run"
+        again = ", left behind by an earlier run" if trace is not None and trace.state != FREE else ""
         self._say("queued", f"job {number} ({job.name}) is in the queue{again}", number, name=job.name, user=job.user)
 
     def _watch(self, job: SlurmJob) -> None:
@@ -374,6 +375,10 @@ class SlurmController:
 
     def _say(self, event: str, text: str, job: int = -1, **facts: object) -> None:
         self._out.append(Note(event, text, job, facts))
+
+
+def _is_ours(trace: Trace | None, owner: str) -> bool:
+    return trace is not None and trace.owner == owner and trace.state not in (FREE, BACK)
 
 
 def _names(nodes: Sequence[str]) -> str:

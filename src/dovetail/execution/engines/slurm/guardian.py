@@ -25,7 +25,7 @@ from dovetail.execution.engines.slurm.client import SlurmClient
 from dovetail.execution.engines.slurm.errors import SlurmError
 from dovetail.execution.engines.slurm.jobs import SlurmJob
 from dovetail.execution.engines.slurm.messages import LetGo, SlurmOptions
-from dovetail.execution.engines.slurm.trace import BACK, TAKING, TOLD, trace_of, traced
+from dovetail.execution.engines.slurm.trace import BACK, FREE, TAKING, TOLD, Trace, trace_of, traced
 
 LOOK_S = 5.0
 PATIENCE_S = 86_400.0  # with a Slurm that does not answer
@@ -86,14 +86,14 @@ def give_back(client: SlurmClient, is_ours: Callable[[str], bool]) -> tuple[int,
     given = left = 0
     for job in client.jobs():
         trace = trace_of(job)
-        if trace is None or not is_ours(trace.owner) or trace.state == BACK or job.is_ended:
+        if trace is None or not is_ours(trace.owner) or trace.state in (FREE, BACK) or job.is_ended:
             continue
         if not job.is_pending:
             left += trace.state == TOLD
             continue
         told = trace.state == TOLD
         nice = trace.nice if told and trace.nice != job.nice else None
-        if let_go(client, LetGo(job.job_id, traced(job, None), told, nice)) is not None:
+        if let_go(client, LetGo(job.job_id, traced(job, Trace(trace.owner, FREE)), told, nice)) is not None:
             left += 1  # it began, or Slurm is busy: look again
             continue
         if trace.state == TAKING and job.is_held:

@@ -113,14 +113,15 @@ class SlurmLoop:
                 self._is_reachable = True
                 self._note("slurm", "Slurm answers again")
             instructions = self._controller.step(seen, asks)
-            for one in instructions:
-                if isinstance(one, Note):
-                    self._notes.add(one, seen.now_s)
-            if self._options.act:
-                acts = [one for one in instructions if not isinstance(one, Note)]
-                for act, why in carry_out(self._client, acts, time.time()):
-                    note = self._controller.refused(act, why)
-                    self._notes.add(note, time.time())
+            acts = [one for one in instructions if not isinstance(one, Note)] if self._options.act else []
+            try:
+                refused = carry_out(self._client, acts, time.time())
+            finally:  # said when it is done, but said whatever happens
+                for one in instructions:
+                    if isinstance(one, Note):
+                        self._notes.add(one, seen.now_s)
+            for act, why in refused:
+                self._notes.add(self._controller.refused(act, why), time.time())
         except SlurmUnreachable as error:
             if self._is_reachable:
                 self._is_reachable = False

@@ -8,6 +8,7 @@ Our trace says who is responsible and how far things are.  It stands behind what
     [dovetail HOST/PID/TICKS queued]       a lease: it may not begin yet
     [dovetail HOST/PID/TICKS told nice=0]  nodes are set, and it may begin; the niceness is the one it had before
     [dovetail HOST/PID/TICKS taking]       the hold with which it was handed in is about to be lifted
+    [dovetail HOST/PID/TICKS free]         Slurm's again; if it is held now, that is its user's doing
     [dovetail HOST/PID/TICKS back]         given back to Slurm for good
 """
 
@@ -20,8 +21,8 @@ from typing import NamedTuple
 from dovetail.execution.engines.slurm.jobs import SlurmJob
 
 MARKER = "dovetail"
-QUEUED, TOLD, TAKING, BACK = "queued", "told", "taking", "back"
-_TRACE = re.compile(r"\s*\[dovetail (\S+) (queued|told|taking|back)(?: nice=(-?\d+))?\]")
+QUEUED, TOLD, TAKING, FREE, BACK = "queued", "told", "taking", "free", "back"
+_TRACE = re.compile(r"\s*\[dovetail (\S+) (queued|told|taking|free|back)(?: nice=(-?\d+))?\]")
 
 
 class Trace(NamedTuple):
@@ -39,10 +40,9 @@ def trace_of(job: SlurmJob) -> Trace | None:
     return None if found is None else Trace(found[1], found[2], int(found[3] or 0))
 
 
-def traced(job: SlurmJob, trace: Trace | None) -> str:
-    """The administrator's comment with this trace in place of any other; with None, as it was before us."""
-    bare = _TRACE.sub("", job.admin_comment)
-    return bare if trace is None else f"{bare} {trace}".lstrip()
+def traced(job: SlurmJob, trace: Trace) -> str:
+    """The administrator's comment with this trace in place of any other."""
+    return f"{_TRACE.sub('', job.admin_comment)} {trace}".lstrip()
 
 
 def is_marked(job: SlurmJob, marker: str) -> bool:
