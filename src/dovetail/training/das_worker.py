@@ -108,7 +108,7 @@ class DasWorker:
             advantage = orders.advantage - expected.detach()
             gained, outside, moved = surrogate(log_probability, old, advantage, torch.ones_like(old), plan.clip)
             loss = -gained - plan.entropy * entropy.sum() + plan.critic * error.sum()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             add(gained_order=gained, outside_order=outside, moved_order=moved, critic=error.sum(), orders=len(old))
         for places, old in zip(self._places, self._old[1], strict=True):
             log_probability, entropy, speed = places.judged(network)
@@ -119,7 +119,7 @@ class DasWorker:
                 gained, outside, moved = surrogate(log_probability, old, places.advantage, places.matters, plan.clip)
                 loss = loss - gained - plan.entropy * (entropy * places.matters).sum()
                 add(gained_place=gained, outside_place=outside, moved_place=moved, places=places.matters.sum())
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
         found = {name: _gradient(value) for name, value in network.named.items()}
         found |= {f"{CRITIC}{name}": _gradient(value) for name, value in critic.named_parameters()}
         return found, figures
