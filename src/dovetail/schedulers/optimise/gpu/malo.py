@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from dovetail.core.gpu import Floats, GpuView, Ints
-from dovetail.schedulers.optimise.gpu.search import Search, check_search
+from dovetail.schedulers.optimise.gpu.search import EACH, Search, check_search
 
 
 @dataclass(frozen=True)
@@ -61,5 +61,6 @@ class Malo(Search):
 
         params, state, types, price = self.facts()
         p = self.params
-        settings = (p.evaluations, p.weight, p.population, p.steps, p.factor, p.crossover, p.kept, key)
+        evaluations = max(3 * p.population, min(p.evaluations, EACH * len(jobs)))
+        settings = (evaluations, p.weight, p.population, p.steps, p.factor, p.crossover, p.kept, key)
         return int(hunt(view, params, state, jobs, types, price, first, *settings, starts, machines, scores))

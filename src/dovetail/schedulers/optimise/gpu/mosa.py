@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from dovetail.core.gpu import Floats, GpuView, Ints
-from dovetail.schedulers.optimise.gpu.search import Search, check_search
+from dovetail.schedulers.optimise.gpu.search import EACH, Search, check_search
 
 
 @dataclass(frozen=True)
@@ -50,5 +50,5 @@ class Mosa(Search):
 
         params, state, types, price = self.facts()
         p = self.params
-        settings = (p.evaluations, p.weight, p.hot, p.cold, p.kept, key)
+        settings = (min(p.evaluations, EACH * len(jobs)), p.weight, p.hot, p.cold, p.kept, key)
         return int(anneal(view, params, state, jobs, types, price, first, *settings, starts, machines, scores))

@@ -4,14 +4,14 @@ At every decision the waiting jobs are ordered and placed anew; what starts at o
 worth the mean completion time and the mean fee that a list schedule by it comes to (`kernels/gpu_lookahead`), by
 estimates and without neighbours.  At most `window` jobs are ordered, half of them those that have waited longest, half
 those with the least GPU-time left; others start behind them, by arrival, if they fit.  A search begins where the last
-one ended; jobs that are new go to the end, as close together as possible.  Its length is a number of evaluations, not a
-time, so the same run gives the same answer everywhere.
+one ended; jobs that are new go to the end, as close together as possible.  Its length is a number of evaluations (fewer
+where few jobs wait), not a time, so the same run gives the same answer everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,9 +21,13 @@ from dovetail.schedulers.heuristic.gpu.order import gpu_time
 from dovetail.schedulers.heuristic.gpu.orders.fifo import Fifo
 from dovetail.schedulers.heuristic.gpu.places.topology import Topology
 
+EACH = 30  # evaluations for every job that is ordered, if those are fewer than were asked for
+
 
 class Search:
     """A search; subclasses say how."""
+
+    ALL_UP_TO_JOBS: ClassVar = 3_000
 
     def __init__(self, window: int) -> None:
         self.window = window
