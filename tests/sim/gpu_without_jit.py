@@ -41,7 +41,7 @@ def main() -> None:
                 result.decisions,
                 result.asked,
                 result.stops.tolist(),
-                result.rows[["machine", "gpu", "workers", "mask"]].tolist(),
+                result.rows[["machine", "device", "workers", "mask"]].tolist(),
                 result.decision_log[["job", "stops", "reason", "place"]].tolist(),
                 result.machine_log[["machine", "up"]].tolist(),
             ]
