@@ -193,7 +193,7 @@ def gpu_as_text(summary: dict[str, Any]) -> str:
         lines.append("load: all jobs come at once")
     else:
         shares = ", ".join(
-            f"{load[name]:.0%} of the {words}"
+            f"{short(100 * load[name])} % of the {words}"
             for name, words in (("gpus", "GPUs"), ("cpus", "processors"), ("memory", "memory"))
             if load[name] is not None
         )

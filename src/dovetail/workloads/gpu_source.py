@@ -18,6 +18,7 @@ from dovetail.core.errors import DovetailError, UnknownName
 from dovetail.core.seeds import SeedTree
 from dovetail.core.spec import parse_spec, read_overrides
 from dovetail.workloads.gpu import GpuTable, GpuWorkload, workload_of
+from dovetail.workloads.gpu_alone import fits
 from dovetail.workloads.gpu_arrivals import GpuArrivals, read_arrivals
 
 GPU = {
@@ -79,24 +80,29 @@ class GpuSource:
 
         Jobs are drawn from the distribution or, with equal chance, from the recorded ones.  With arrivals `trace`, they
         are consecutive recorded jobs, shifted to start at 0.  A load is that of the very jobs of the sequence: few jobs
-        make most of the work, and sequences with and without them would hardly be comparable otherwise.  The cluster
-        only matters for arrivals by load: whether every job fits it is not asked here (the presets' jobs fit theirs).
+        make most of the work, and sequences with and without them would hardly be comparable otherwise.  Recorded jobs
+        that do not fit the cluster even when it is empty are left out first (`left_out`); drawn ones fit the cluster
+        of their preset, and are not looked at.
         """
         if not 1 <= num_jobs <= MAX_JOBS:
             raise DovetailError(f"workload {self.name}: a sequence has 1 to {MAX_JOBS:,} jobs, not {num_jobs}")
         if arrivals.kind == "trace":
             return self._window(num_jobs, arrivals, cluster, seeds.child("jobs").generator())
-        table, users = self._draw(num_jobs, seeds.child("jobs").generator())
+        table, users = self._draw(num_jobs, cluster, seeds.child("jobs").generator())
         asked = float((table.workers * table.gpus * table.work_s).mean())
         interval_s = 0.0 if arrivals.kind == "batch" else arrivals.mean_interval_s(asked, self.capacity(cluster))
         arrival_s = arrivals.times(num_jobs, interval_s, seeds.child("arrivals").generator())
         return workload_of(table, tuple(f"j{i}" for i in range(num_jobs)), arrival_s, users, self.kind_name)
 
-    def _draw(self, num_jobs: int, rng: np.random.Generator) -> tuple[GpuTable, tuple[str, ...]]:
+    def left_out(self, cluster: GpuCluster) -> int:
+        """Recorded jobs that do not fit this cluster."""
+        return 0 if self.recorded is None else self.recorded.num_jobs - self._fitting(cluster).num_jobs
+
+    def _draw(self, num_jobs: int, cluster: GpuCluster, rng: np.random.Generator) -> tuple[GpuTable, tuple[str, ...]]:
         """Jobs, and the names of users."""
         if self.generator is not None:
             return self.generator.draw(num_jobs, rng), tuple(f"u{user}" for user in range(self.generator.users))
-        record = self._record()
+        record = self._fitting(cluster)
         return record.table().take(rng.integers(record.num_jobs, size=num_jobs)), record.user_name
 
     def _record(self) -> GpuWorkload:
@@ -107,13 +113,22 @@ class GpuSource:
             )
         return self.recorded
 
+    def _fitting(self, cluster: GpuCluster) -> GpuWorkload:
+        record = self._record()
+        fit = fits(record, cluster)
+        if not fit.any():
+            raise DovetailError(f"workload {self.name}: none of its {record.num_jobs:,} jobs fits the cluster")
+        return record if fit.all() else record.take(np.flatnonzero(fit))
+
     def _window(
         self, num_jobs: int, arrivals: GpuArrivals, cluster: GpuCluster, rng: np.random.Generator
     ) -> GpuWorkload:
-        record = self._record()
+        record = self._fitting(cluster)
         if num_jobs > record.num_jobs:
+            lost = self.left_out(cluster)
             raise DovetailError(
                 f"workload {self.name}: {num_jobs} jobs in a row asked for, {record.num_jobs} were recorded"
+                + (f" that fit the cluster ({lost} do not)" if lost else "")
             )
         start = int(rng.integers(record.num_jobs - num_jobs + 1))
         window = record.take(slice(start, start + num_jobs))

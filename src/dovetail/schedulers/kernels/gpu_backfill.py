@@ -2,47 +2,70 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from dovetail.core.gpu import Reason
+from dovetail.core.gpu import Floats, Ints, Reason
 from dovetail.schedulers.kernels.gpu_codes import ARRAYS, KINDS, MACHINES, SLOWEST, TYPES, WHY
 from dovetail.schedulers.kernels.gpu_placing import place_gang
 from dovetail.schedulers.kernels.gpu_room import (
     TOLERANCE,
     Need,
-    Room,
+    Undo,
     give_back,
     holds,
     is_known_to_fail,
-    no_failures,
     no_undo,
     remember_failure,
     take_back,
     take_device,
 )
-from dovetail.schedulers.kernels.jit import kernel
+from dovetail.schedulers.kernels.jit import bare, kernel
 
 FIRST_ARRIVED, BACKFILLED = int(Reason.FIRST_ARRIVED), int(Reason.BACKFILLED)
 
 
+class Tally(NamedTuple):
+    """What a reservation is worked out from; N jobs started here at most, R running ones, W workers."""
+
+    ends: Floats  # (N,) of those started here: when they are expected to end
+    devices: Ints  # (W,) a bit for each device of each worker started here
+    before: Undo  # what was free at the time of the reservation
+    all_ends: Floats  # (R + N,)
+    ranks: Ints  # (R + N,)
+    first_row: Ints  # (R + 1,)
+    first_worker: Ints  # (N + 1,)
+    shared: Ints  # (M,) a bit for each device with shares
+
+
 @kernel
-def copy_of(room):
-    return Room(
-        room.up,
-        room.device.copy(),
-        room.gpus.copy(),
-        room.whole.copy(),
-        room.cpus.copy(),
-        room.memory.copy(),
-        room.type,
-        room.rack,
-        room.has_gpus,
-        room.has_cpus,
-        room.has_memory,
+def open_tally(view, jobs, workers):
+    runs = view.run_id.size
+    return Tally(
+        np.empty(jobs, np.float64),
+        np.empty(workers, np.int64),
+        no_undo(max(1, view.job_workers.max()), view.device_free.shape[1]),
+        np.empty(runs + jobs, np.float64),
+        np.empty(runs + jobs, np.int64),
+        np.zeros(runs + 1, np.int64),
+        np.zeros(jobs + 1, np.int64),
+        np.zeros(view.machine_up.size, np.int64),
     )
 
 
-@kernel
+@bare
+def copy_room(room, into):
+    for m in range(room.up.size):
+        into.gpus[m] = room.gpus[m]
+        into.whole[m] = room.whole[m]
+        into.cpus[m] = room.cpus[m]
+        into.memory[m] = room.memory[m]
+        for d in range(room.device.shape[1]):
+            into.device[m, d] = room.device[m, d]
+
+
+@bare
 def expected_speed(params, room, kind, machines):
     """Of a job of that kind on these machines if nobody disturbed it."""
     count = room.up.size
@@ -66,7 +89,7 @@ def expected_speed(params, room, kind, machines):
     return max(slowest / (1.0 + network * apart), SLOWEST)
 
 
-@kernel
+@bare
 def release(view, room, run, first, end, shared):
     """What a running job holds; `first` to `end` are its rows, `shared` (M,) has a bit for each device with shares."""
     gpus = view.run_gpus[run]
@@ -86,18 +109,11 @@ def release(view, room, run, first, end, shared):
             give_back(room, m, devices, gpus, view.run_cpus[run], view.run_memory[run])
 
 
-@kernel
-def run_backfill(view, params, state, jobs, room, placing, starts, machines, scores):
+@bare
+def run_backfill(view, params, state, room, placing, undo, failures, then, tally, starts, machines, scores):
     why = int(params[WHY])
-    workers = 1
-    for j in range(jobs.size):
-        workers = max(workers, view.job_workers[j])
-    undo, failures = no_undo(workers, room.device.shape[1]), no_failures()
-    ends = np.empty(jobs.size, np.float64)  # of those started here: when they are expected to end
-    devices = np.empty(machines.size, np.int64)  # of each worker started here
     head, start_s, count, used = -1, np.inf, 0, 0
-    then = room
-    for j in range(jobs.size):
+    for j in range(view.job_id.size):
         need = need_of_job(view, state, j)
         fit, affinity = False, 0.0
         if used + need.workers <= machines.size and not is_known_to_fail(failures, need):
@@ -107,19 +123,19 @@ def run_backfill(view, params, state, jobs, room, placing, starts, machines, sco
         if not fit:
             if head < 0:
                 head = j
-                then = copy_of(room)
-                start_s = reserve(view, state, then, need, starts, machines, devices, ends, count)
+                copy_room(room, then)
+                start_s = reserve(view, then, need, tally, starts, machines, count)
             continue
         speed = expected_speed(params, room, need.kind, machines[used : used + need.workers])
         end_s = view.time_s + view.job_left_s[j] / speed
         if head >= 0 and start_s < np.inf and end_s > start_s:
             waits = need_of_job(view, state, head)
-            if not put_there(then, need, undo, waits):
+            if not put_there(then, need, undo, waits, tally.before):
                 take_back(room, undo, need.workers)
                 continue
         for worker in range(need.workers):
-            devices[used + worker] = undo.devices[worker]
-        ends[count] = end_s
+            tally.devices[used + worker] = undo.devices[worker]
+        tally.ends[count] = end_s
         starts[count, 0] = j
         starts[count, 1] = FIRST_ARRIVED if head < 0 else BACKFILLED
         starts[count, 2] = why
@@ -130,59 +146,82 @@ def run_backfill(view, params, state, jobs, room, placing, starts, machines, sco
     return count
 
 
-@kernel
+@bare
 def need_of_job(view, state, j):
     kind = view.job_kind[j]
     types = view.job_types[j] & state[MACHINES + 2 * view.machine_up.size + kind]
     return Need(view.job_gpus[j], view.job_cpus[j], view.job_memory[j], types, view.job_workers[j], kind)
 
 
-@kernel
-def reserve(view, state, then, head, starts, machines, devices, ends, count):
+@bare
+def sort_ends(ends, ranks, count):
+    """Positions in order of end, equal ends in order of position: a heap with the last on top, taken apart."""
+    for i in range(count):
+        ranks[i] = i
+    for start in range(count // 2 - 1, -1, -1):
+        sink(ends, ranks, start, count)
+    for size in range(count - 1, 0, -1):
+        ranks[0], ranks[size] = ranks[size], ranks[0]
+        sink(ends, ranks, 0, size)
+
+
+@bare
+def sink(ends, ranks, place, size):
+    while True:
+        last = place
+        for child in (2 * place + 1, 2 * place + 2):
+            if child < size:
+                a, b = ranks[child], ranks[last]
+                if ends[a] > ends[b] or (ends[a] == ends[b] and a > b):
+                    last = child
+        if last == place:
+            return
+        ranks[place], ranks[last] = ranks[last], ranks[place]
+        place = last
+
+
+@bare
+def reserve(view, then, head, tally, starts, machines, count):
     """Let jobs end one after another until the head fits; that time, and `then` is what is free then."""
     runs = view.run_id.size
-    all_ends = np.empty(runs + count, np.float64)
     for run in range(runs):
-        all_ends[run] = view.time_s + view.run_left_s[run] / max(view.run_speed[run], SLOWEST)
-    all_ends[runs:] = ends[:count]
-    first_row = np.zeros(runs + 1, np.int64)
-    shared = np.zeros(then.up.size, np.int64)
+        tally.all_ends[run] = view.time_s + view.run_left_s[run] / max(view.run_speed[run], SLOWEST)
+    for i in range(count):
+        tally.all_ends[runs + i] = tally.ends[i]
     for row in range(view.row_run.size):
         if view.row_device[row] >= 0:
-            shared[view.row_machine[row]] |= 1 << view.row_device[row]
-        first_row[view.row_run[row] + 1] = row + 1
+            tally.shared[view.row_machine[row]] |= 1 << view.row_device[row]
+        tally.first_row[view.row_run[row] + 1] = row + 1
     for run in range(runs):
-        first_row[run + 1] = max(first_row[run + 1], first_row[run])
-    first_worker = np.zeros(count + 1, np.int64)
+        tally.first_row[run + 1] = max(tally.first_row[run + 1], tally.first_row[run])
     for i in range(count):
-        first_worker[i + 1] = first_worker[i] + view.job_workers[starts[i, 0]]
+        tally.first_worker[i + 1] = tally.first_worker[i] + view.job_workers[starts[i, 0]]
     gpus = 0.0
     for m in range(then.up.size):
         gpus += then.gpus[m]
-    ranks = np.argsort(all_ends, kind="mergesort")
-    for place in range(ranks.size):
-        one = ranks[place]
+    sort_ends(tally.all_ends, tally.ranks, runs + count)
+    for place in range(runs + count):
+        one = tally.ranks[place]
         if one < runs:
-            release(view, then, one, first_row[one], first_row[one + 1], shared)
+            release(view, then, one, tally.first_row[one], tally.first_row[one + 1], tally.shared)
             gpus += view.run_workers[one] * view.run_gpus[one]
         else:
             j = starts[one - runs, 0]
-            for worker in range(first_worker[one - runs], first_worker[one - runs + 1]):
+            for worker in range(tally.first_worker[one - runs], tally.first_worker[one - runs + 1]):
                 m = machines[worker]
-                give_back(then, m, devices[worker], view.job_gpus[j], view.job_cpus[j], view.job_memory[j])
+                give_back(then, m, tally.devices[worker], view.job_gpus[j], view.job_cpus[j], view.job_memory[j])
             gpus += view.job_workers[j] * view.job_gpus[j]
         if gpus + 1e-6 >= head.workers * head.gpus and holds(then, head):
-            return all_ends[one]
+            return tally.all_ends[one]
     return np.inf
 
 
-@kernel
-def put_there(then, need, undo, head):
+@bare
+def put_there(then, need, undo, head, before):
     """A job that outlasts the reservation takes its devices then as well.
 
     False, and nothing is taken, if the head would no longer fit.
     """
-    before = no_undo(need.workers, then.device.shape[1])
     for worker in range(need.workers):
         m = undo.machine[worker]
         before.machine[worker] = m

@@ -9,7 +9,7 @@ import numpy as np
 from dovetail.core.gpu import Floats, Ints
 from dovetail.schedulers.kernels.gpu_codes import GOLDEN, MIX1, MIX2, MOST_WORKERS, SECOND, PlaceCode
 from dovetail.schedulers.kernels.gpu_room import TOLERANCE, capacity, fits, share_device, take, take_back
-from dovetail.schedulers.kernels.jit import kernel
+from dovetail.schedulers.kernels.jit import bare
 
 FIRST_FIT, BEST_FIT, LOAD_BALANCE = int(PlaceCode.FIRST_FIT), int(PlaceCode.BEST_FIT), int(PlaceCode.LOAD_BALANCE)
 LEAST_ALLOCATED, MOST_ALLOCATED = int(PlaceCode.LEAST_ALLOCATED), int(PlaceCode.MOST_ALLOCATED)
@@ -29,11 +29,13 @@ class Placing(NamedTuple):
     count: int
     classes: Ints  # (C, 5) demands seen: thousandths of a GPU, processors, GB, types, how many
     seen: int  # rows of them in use
-    score: Floats  # (M,) scratch
-    free: Ints  # (M,) scratch
+    score: Floats  # (M,) scratch, as all that follow
+    free: Ints  # (M,)
+    spare: Ints  # (M,)
+    racks: Ints  # (racks,)
 
 
-@kernel
+@bare
 def drawn(key, count, place):
     h = np.uint64(key) + np.uint64(count) * np.uint64(GOLDEN) + np.uint64(place) * np.uint64(SECOND)
     h = (h ^ (h >> np.uint64(30))) * np.uint64(MIX1)
@@ -42,7 +44,7 @@ def drawn(key, count, place):
     return np.float64(h >> np.uint64(11)) * 2.0**-53
 
 
-@kernel
+@bare
 def aligned(room, m, need):
     total = 0.0
     if room.has_gpus[m] > 0.0:
@@ -54,7 +56,7 @@ def aligned(room, m, need):
     return total
 
 
-@kernel
+@bare
 def free_part(room, m, need):
     total, count = 0.0, 0.0
     if room.has_gpus[m] > 0.0:
@@ -69,7 +71,7 @@ def free_part(room, m, need):
     return total / max(count, 1.0)
 
 
-@kernel
+@bare
 def fragmentation(room, m, need, placing, after, gives):
     """F of the machine times the jobs counted; `after`: with a worker there, on the devices of the mask `gives`."""
     devices = room.device.shape[1]
@@ -109,7 +111,7 @@ def fragmentation(room, m, need, placing, after, gives):
     return total
 
 
-@kernel
+@bare
 def devices_given(room, m, need):
     """A bit for each device that a worker would get."""
     devices = 0
@@ -124,7 +126,7 @@ def devices_given(room, m, need):
     return devices
 
 
-@kernel
+@bare
 def score(room, m, need, placing):
     """Of a machine on which the worker fits."""
     if placing.code == PACK:
@@ -154,7 +156,7 @@ def score(room, m, need, placing):
     return -float(m)
 
 
-@kernel
+@bare
 def place_gang(room, need, job, placing, undo, machines):
     """All workers, into `machines` and taken from the room; False, and nothing is taken, if they do not fit.
 
@@ -166,6 +168,8 @@ def place_gang(room, need, job, placing, undo, machines):
         return place_anywhere(room, need, job, placing, undo, machines)
     if placing.code == FIRST_FIT:
         return place_first(room, need, undo, machines)
+    if need.workers == 1 and placing.code != FGD:
+        return place_one(room, need, placing, undo, machines)
     best = -1
     for m in range(room.up.size):
         placing.score[m] = score(room, m, need, placing) if fits(room, m, need) else FAILED
@@ -190,7 +194,22 @@ def place_gang(room, need, job, placing, undo, machines):
     return True, affinity
 
 
-@kernel
+@bare
+def place_one(room, need, placing, undo, machines):
+    """A single worker; whether it fits is asked only of machines that would be better than the best so far."""
+    best, most = -1, FAILED
+    for m in range(room.up.size):
+        found = -room.gpus[m] if placing.code == PACK else score(room, m, need, placing)
+        if found > most and fits(room, m, need):
+            best, most = m, found
+    if best < 0:
+        return False, 0.0
+    machines[0] = best
+    take(room, best, need, undo, 0)
+    return True, most
+
+
+@bare
 def place_first(room, need, undo, machines):
     m = 0
     for worker in range(need.workers):
@@ -204,7 +223,7 @@ def place_first(room, need, undo, machines):
     return True, -float(machines[0])
 
 
-@kernel
+@bare
 def place_anywhere(room, need, job, placing, undo, machines):
     for worker in range(need.workers):
         count = 0
@@ -221,7 +240,7 @@ def place_anywhere(room, need, job, placing, undo, machines):
     return True, 1.0
 
 
-@kernel
+@bare
 def fullest_that_holds(room, free, workers, rack):
     """The machine of the rack (-1: any) with the fewest free GPUs of those with room for all of them; or -1."""
     best = -1
@@ -231,7 +250,7 @@ def fullest_that_holds(room, free, workers, rack):
     return best
 
 
-@kernel
+@bare
 def fill_rack(room, free, workers, rack, machines):
     """So many workers on machines of the rack, into `machines`; how many machines.  `free` is used up."""
     placed, used = 0, 0
@@ -252,15 +271,13 @@ def fill_rack(room, free, workers, rack, machines):
     return used
 
 
-@kernel
+@bare
 def place_close_together(room, need, placing, undo, machines):
     total = 0
-    racks = 0
     free = placing.free
     for m in range(room.up.size):
         free[m] = capacity(room, m, need)
         total += free[m]
-        racks = max(racks, room.rack[m] + 1)
     if total < need.workers:
         return False, 0.0
     alone = fullest_that_holds(room, free, need.workers, -1)
@@ -269,20 +286,27 @@ def place_close_together(room, need, placing, undo, machines):
             machines[worker] = alone
             take(room, alone, need, undo, worker)
         return True, -1.0
-    sizes = np.zeros(racks, np.int64)
+    sizes = placing.racks
+    for rack in range(sizes.size):
+        sizes[rack] = 0
     for m in range(room.up.size):
         sizes[room.rack[m]] += free[m]
     placed, used = 0, 0
     while placed < need.workers:
         left = need.workers - placed
         best, fewest = -1, 0
-        for rack in range(racks):
+        for rack in range(sizes.size):
             if sizes[rack] >= left:
-                count = fill_rack(room, free.copy(), left, rack, machines[placed:])
+                for m in range(free.size):
+                    placing.spare[m] = free[m]
+                count = fill_rack(room, placing.spare, left, rack, machines[placed:])
                 if best < 0 or count < fewest or (count == fewest and sizes[rack] < sizes[best]):
                     best, fewest = rack, count
         if best < 0:
-            best = int(np.argmax(sizes))
+            best = 0
+            for rack in range(1, sizes.size):
+                if sizes[rack] > sizes[best]:
+                    best = rack
             left = sizes[best]
         used += fill_rack(room, free, left, best, machines[placed:])
         placed += left

@@ -6,10 +6,12 @@ sorted, and a demand that failed spares all larger ones the search: thousands of
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dovetail.core.gpu import Floats, GpuView, Ints
-from dovetail.schedulers.kernels.gpu_backfill import run_backfill
+from dovetail.schedulers.kernels.gpu_backfill import open_tally, run_backfill
 from dovetail.schedulers.kernels.gpu_codes import (
     ARRAYS,
     CLASSES,
@@ -46,7 +48,7 @@ from dovetail.schedulers.kernels.gpu_room import (
     no_undo,
     remember_failure,
 )
-from dovetail.schedulers.kernels.jit import kernel
+from dovetail.schedulers.kernels.jit import bare, kernel
 
 FIFO, SJF, SRTF, SMALLEST = int(OrderCode.FIFO), int(OrderCode.SJF), int(OrderCode.SRTF), int(OrderCode.SMALLEST)
 DRF, LAS, RANDOM = int(OrderCode.DRF), int(OrderCode.LAS), int(OrderCode.RANDOM)
@@ -58,41 +60,59 @@ def queue_kernel(view: GpuView, params: Floats, state: Ints, starts: Ints, machi
     order = int(params[ORDER])
     state[COUNT] += 1
     if int(params[PLACE]) == FGD:
-        count_demands(view, params, state)
+        count_demands(view, state)
+    jobs = np.empty(view.job_id.size, np.int64)
     strict = order == FIFO and params[ORDER_NUMBERS] > 0.0
-    chosen = possible_jobs(view, strict or order == EASY_BACKFILL)
-    if chosen.size == 0:
+    count = possible_jobs(view, strict or order == EASY_BACKFILL, jobs)
+    if count == 0:
         return 0
     room = open_room(view, params, state)
     placing = open_placing(view, params, state)
+    queue = Queue(jobs[:count], np.empty(count, np.float64), np.empty(count, np.int64))
+    undo, failures = no_undo(longest_gang(view, jobs[:count]), view.device_free.shape[1]), no_failures()
     if order == EASY_BACKFILL:
-        return run_backfill(view, params, state, chosen, room, placing, starts, machines, scores)
+        then = open_room(view, params, state)
+        tally = open_tally(view, count, machines.size)
+        return run_backfill(view, params, state, room, placing, undo, failures, then, tally, starts, machines, scores)
     if order == DRF:
-        return run_drf(view, params, state, chosen, room, placing, starts, machines, scores)
+        used_by = view.user_used.copy()
+        return run_drf(view, params, state, queue, room, placing, undo, failures, used_by, starts, machines, scores)
     if order == TETRIS:
-        return run_tetris(view, params, state, chosen, room, placing, starts, machines, scores)
-    return run_sorted(view, params, state, chosen, room, placing, starts, machines, scores)
+        stale = Stale(np.empty(count, np.int64), np.zeros(count, np.int64), np.zeros(view.machine_up.size, np.int64))
+        return run_tetris(view, params, state, queue, room, placing, undo, failures, stale, starts, machines, scores)
+    return run_sorted(view, params, state, queue, room, placing, undo, failures, starts, machines, scores)
 
 
-@kernel
+class Queue(NamedTuple):
+    """Jobs to be taken; `heap` holds positions of `job`, the one that comes before all others on top."""
+
+    job: Ints  # (n,) job indices, in order
+    key: Floats  # (n,)
+    heap: Ints  # (n,)
+
+
+class Stale(NamedTuple):
+    """Which alignments must be worked out anew; counts are of the jobs that had started by then."""
+
+    where: Ints  # (n,) the machine that matches best
+    since: Ints  # (n,) when that was worked out
+    touched: Ints  # (M,) when the machine was used last
+
+
+@bare
 def need_of(view, state, j):
     kind = view.job_kind[j]
     types = view.job_types[j] & state[MACHINES + 2 * view.machine_up.size + kind]
     return Need(view.job_gpus[j], view.job_cpus[j], view.job_memory[j], types, view.job_workers[j], kind)
 
 
-@kernel
-def possible_jobs(view, everybody):
-    """Job indices that may fit: as far as the free GPUs of all machines and the best of each resource tell.
+@bare
+def possible_jobs(view, everybody, found):
+    """Job indices that may fit, into `found`: as far as all free GPUs and the most of each resource tell.
 
-    `everybody`: all of them, because one that does not fit matters to others.
+    `everybody`: all of them, because one that does not fit matters to others.  Returns how many.
     """
     jobs = view.job_id.size
-    found = np.empty(jobs, np.int64)
-    if everybody:
-        for j in range(jobs):
-            found[j] = j
-        return found
     gpus, whole, share, cpus, memory = 0.0, 0, 0.0, -1.0, -1.0
     for m in range(view.machine_up.size):
         if view.machine_up[m]:
@@ -101,20 +121,20 @@ def possible_jobs(view, everybody):
             cpus = max(cpus, view.machine_cpus_free[m])
             memory = max(memory, view.machine_memory_free[m])
             share = max(share, min(view.machine_gpus_free[m], 1.0))
-    if whole > 0:
-        share = 1.0
     count = 0
     for j in range(jobs):
         each = view.job_gpus[j]
-        if each * view.job_workers[j] > gpus + SLACK:
-            continue
-        if (each >= 1.0 and each > whole) or (each < 1.0 and each > share + SLACK):
-            continue
-        if view.job_cpus[j] > cpus + TOLERANCE or view.job_memory[j] > memory + TOLERANCE:
+        if not everybody and (
+            each * view.job_workers[j] > gpus + SLACK
+            or (each >= 1.0 and each > whole)
+            or (each < 1.0 and each > share + SLACK)
+            or view.job_cpus[j] > cpus + TOLERANCE
+            or view.job_memory[j] > memory + TOLERANCE
+        ):
             continue
         found[count] = j
         count += 1
-    return found[:count]
+    return count
 
 
 @kernel
@@ -149,10 +169,20 @@ def open_placing(view, params, state):
         state[SEEN],
         np.empty(m, np.float64),
         np.empty(m, np.int64),
+        np.empty(m, np.int64),
+        np.empty(count_racks(state[MACHINES + m : MACHINES + 2 * m]), np.int64),
     )
 
 
-@kernel
+@bare
+def count_racks(racks):
+    most = 0
+    for m in range(racks.size):
+        most = max(most, racks[m] + 1)
+    return most
+
+
+@bare
 def next_power(value):
     if value <= TOLERANCE:
         return 0
@@ -162,8 +192,8 @@ def next_power(value):
     return power
 
 
-@kernel
-def count_demands(view, params, state):
+@bare
+def count_demands(view, state):
     """Jobs not seen before, by their demands."""
     classes = state[CLASSES:MACHINES].reshape(MOST_CLASSES, 5)
     last = state[LAST_SEEN]
@@ -186,7 +216,7 @@ def count_demands(view, params, state):
         classes[c, 4] += 1
 
 
-@kernel
+@bare
 def begin_job(starts, scores, count, j, reason, why, priority, affinity):
     starts[count, 0] = j
     starts[count, 1] = reason
@@ -195,7 +225,7 @@ def begin_job(starts, scores, count, j, reason, why, priority, affinity):
     scores[count, 1] = affinity
 
 
-@kernel
+@bare
 def longest_gang(view, jobs):
     longest = 1
     for i in range(jobs.size):
@@ -203,45 +233,45 @@ def longest_gang(view, jobs):
     return longest
 
 
-@kernel
+@bare
 def work_left(view, j):
     return view.job_left_s[j] * (view.job_workers[j] * max(view.job_gpus[j], LEAST_GPUS))
 
 
-@kernel
-def run_sorted(view, params, state, jobs, room, placing, starts, machines, scores):
+@bare
+def run_sorted(view, params, state, queue, room, placing, undo, failures, starts, machines, scores):
     """Orders whose keys do not change as jobs are placed."""
     order = int(params[ORDER])
-    keys = np.empty(jobs.size, np.float64)
-    for i in range(jobs.size):
-        j = jobs[i]
+    size = queue.job.size
+    for i in range(size):
+        j = queue.job[i]
         if order == SJF or (order == SRTF and params[ORDER_NUMBERS] == 0.0):
-            keys[i] = view.job_left_s[j]
+            queue.key[i] = view.job_left_s[j]
         elif order == SRTF:
-            keys[i] = work_left(view, j)
+            queue.key[i] = work_left(view, j)
         elif order == SMALLEST:
-            keys[i] = view.job_workers[j] * view.job_gpus[j]
+            queue.key[i] = view.job_workers[j] * view.job_gpus[j]
         elif order == LAS:
-            keys[i] = (SECOND_QUEUE_S if view.job_served_s[j] >= params[ORDER_NUMBERS] else 0.0) + view.job_arrival_s[j]
+            second = view.job_served_s[j] >= params[ORDER_NUMBERS]
+            queue.key[i] = (SECOND_QUEUE_S if second else 0.0) + view.job_arrival_s[j]
         elif order == RANDOM:
-            keys[i] = drawn(state[ORDER_KEY], state[COUNT], j)
+            queue.key[i] = drawn(state[ORDER_KEY], state[COUNT], j)
         else:
-            keys[i] = j
+            queue.key[i] = j
+    if order != FIFO:
+        heapify(queue, size)
     strict = order == FIFO and params[ORDER_NUMBERS] > 0.0
-    undo, failures = no_undo(longest_gang(view, jobs), room.device.shape[1]), no_failures()
-    ranks = np.arange(jobs.size) if order == FIFO else np.argsort(keys, kind="mergesort")
     count, used = 0, 0
-    for place in range(jobs.size):
-        i = ranks[place]
-        j = jobs[i]
+    for place in range(queue.job.size):
+        i = place
+        if order != FIFO:
+            i = pop(queue, size)
+            size -= 1
+        j = queue.job[i]
         need = need_of(view, state, j)
-        fit, affinity = False, 0.0
-        if used + need.workers <= machines.size and not is_known_to_fail(failures, need):
-            fit, affinity = place_gang(room, need, j, placing, undo, machines[used:])
-            if not fit:
-                remember_failure(failures, need)
+        fit, affinity = try_gang(room, need, j, placing, undo, failures, machines[used:])
         if fit:
-            begin_job(starts, scores, count, j, int(params[REASON]), int(params[WHY]), -keys[i], affinity)
+            begin_job(starts, scores, count, j, int(params[REASON]), int(params[WHY]), -queue.key[i], affinity)
             count += 1
             used += need.workers
         elif strict:
@@ -249,18 +279,29 @@ def run_sorted(view, params, state, jobs, room, placing, starts, machines, score
     return count
 
 
-@kernel
-def comes_before(keys, jobs, a, b):
-    return keys[a] < keys[b] or (keys[a] == keys[b] and jobs[a] < jobs[b])
+@bare
+def try_gang(room, need, j, placing, undo, failures, machines):
+    """`place_gang`, unless it is known to fail."""
+    if need.workers > machines.size or is_known_to_fail(failures, need):
+        return False, 0.0
+    fit, affinity = place_gang(room, need, j, placing, undo, machines)
+    if not fit:
+        remember_failure(failures, need)
+    return fit, affinity
 
 
-@kernel
-def sift_down(heap, size, keys, jobs, place):
-    """`heap` holds positions of `jobs`, the one that comes before all others on top."""
+@bare
+def comes_before(queue, a, b):
+    return queue.key[a] < queue.key[b] or (queue.key[a] == queue.key[b] and queue.job[a] < queue.job[b])
+
+
+@bare
+def sift_down(queue, size, place):
+    heap = queue.heap
     while True:
         least = place
         for child in (2 * place + 1, 2 * place + 2):
-            if child < size and comes_before(keys, jobs, heap[child], heap[least]):
+            if child < size and comes_before(queue, heap[child], heap[least]):
                 least = child
         if least == place:
             return
@@ -268,7 +309,25 @@ def sift_down(heap, size, keys, jobs, place):
         place = least
 
 
-@kernel
+@bare
+def heapify(queue, size):
+    """All positions into the heap."""
+    for place in range(size):
+        queue.heap[place] = place
+    for place in range(size // 2 - 1, -1, -1):
+        sift_down(queue, size, place)
+
+
+@bare
+def pop(queue, size):
+    """The position on top of a heap of that size, which is one less afterwards."""
+    top = queue.heap[0]
+    queue.heap[0] = queue.heap[size - 1]
+    sift_down(queue, size - 1, 0)
+    return top
+
+
+@bare
 def share_after(view, params, used, j):
     """The dominant share of the job's user once it runs."""
     user = view.job_user[j]
@@ -278,38 +337,29 @@ def share_after(view, params, used, j):
     return max(max(share, (used[user, 2] + view.job_memory[j] * workers) / params[TOTAL_MEMORY]), 0.0)
 
 
-@kernel
-def run_drf(view, params, state, jobs, room, placing, starts, machines, scores):
+@bare
+def run_drf(view, params, state, queue, room, placing, undo, failures, used_by, starts, machines, scores):
     """Keys only grow: the one on top is worked out anew, and taken if it is still on top."""
-    used_by = view.user_used.copy()
-    keys = np.empty(jobs.size, np.float64)
-    for i in range(jobs.size):
-        keys[i] = share_after(view, params, used_by, jobs[i])
-    heap = np.arange(jobs.size)
-    size = jobs.size
-    for place in range(size // 2 - 1, -1, -1):
-        sift_down(heap, size, keys, jobs, place)
-    undo, failures = no_undo(longest_gang(view, jobs), room.device.shape[1]), no_failures()
+    size = queue.job.size
+    for i in range(size):
+        queue.key[i] = share_after(view, params, used_by, queue.job[i])
+    heapify(queue, size)
     count, used = 0, 0
     while size > 0:
-        i = heap[0]
-        j = jobs[i]
+        i = queue.heap[0]
+        j = queue.job[i]
         now = share_after(view, params, used_by, j)
-        if now > keys[i]:
-            keys[i] = now
-            sift_down(heap, size, keys, jobs, 0)
+        if now > queue.key[i]:
+            queue.key[i] = now
+            sift_down(queue, size, 0)
             continue
+        pop(queue, size)
         size -= 1
-        heap[0] = heap[size]
-        sift_down(heap, size, keys, jobs, 0)
         need = need_of(view, state, j)
-        if used + need.workers > machines.size or is_known_to_fail(failures, need):
-            continue
-        fit, affinity = place_gang(room, need, j, placing, undo, machines[used:])
+        fit, affinity = try_gang(room, need, j, placing, undo, failures, machines[used:])
         if not fit:
-            remember_failure(failures, need)
             continue
-        begin_job(starts, scores, count, j, int(params[REASON]), int(params[WHY]), -keys[i], affinity)
+        begin_job(starts, scores, count, j, int(params[REASON]), int(params[WHY]), -queue.key[i], affinity)
         count += 1
         used += need.workers
         user = view.job_user[j]
@@ -319,7 +369,7 @@ def run_drf(view, params, state, jobs, room, placing, starts, machines, scores):
     return count
 
 
-@kernel
+@bare
 def best_alignment(room, need):
     """The largest of any machine, and which; -1 where the worker fits nowhere."""
     best, where = -np.inf, -1
@@ -331,7 +381,7 @@ def best_alignment(room, need):
     return best, where
 
 
-@kernel
+@bare
 def gpus_free(room):
     total = 0.0
     for m in range(room.up.size):
@@ -339,22 +389,17 @@ def gpus_free(room):
     return total
 
 
-@kernel
-def run_tetris(view, params, state, jobs, room, placing, starts, machines, scores):
+@bare
+def run_tetris(view, params, state, queue, room, placing, undo, failures, stale, starts, machines, scores):
     """As `run_drf`; the key of a job is stale only once its best machine has been used."""
-    keys = np.empty(jobs.size, np.float64)
-    where = np.empty(jobs.size, np.int64)
-    heap = np.empty(jobs.size, np.int64)
-    touched = np.zeros(room.up.size, np.int64)  # how many jobs had started when the machine was last used
-    since = np.zeros(jobs.size, np.int64)  # how many had when the key was worked out
-    failures = no_failures()
+    jobs, keys, heap = queue.job, queue.key, queue.heap
     total, sum_a, sum_p, size = gpus_free(room), 0.0, 0.0, 0
     for i in range(jobs.size):
         need = need_of(view, state, jobs[i])
         if need.workers * need.gpus > total + SLACK or is_known_to_fail(failures, need):
             continue
-        keys[i], where[i] = best_alignment(room, need)
-        if where[i] < 0:
+        keys[i], stale.where[i] = best_alignment(room, need)
+        if stale.where[i] < 0:
             remember_failure(failures, Need(need.gpus, need.cpus, need.memory, need.types, 1, need.kind))
             continue
         sum_a += keys[i]
@@ -366,34 +411,31 @@ def run_tetris(view, params, state, jobs, room, placing, starts, machines, score
         i = heap[place]
         keys[i] = scale * work_left(view, jobs[i]) - keys[i]
     for place in range(size // 2 - 1, -1, -1):
-        sift_down(heap, size, keys, jobs, place)
-    undo = no_undo(longest_gang(view, jobs), room.device.shape[1])
+        sift_down(queue, size, place)
     count, used = 0, 0
     while size > 0:
         i = heap[0]
         j = jobs[i]
         need = need_of(view, state, j)
-        fit, affinity, gone = False, 0.0, False
-        if touched[where[i]] > since[i]:
-            best, where[i] = best_alignment(room, need)
-            since[i] = count
-            if where[i] >= 0:
+        gone = False
+        if stale.touched[stale.where[i]] > stale.since[i]:
+            best, stale.where[i] = best_alignment(room, need)
+            stale.since[i] = count
+            if stale.where[i] >= 0:
                 keys[i] = scale * work_left(view, j) - best
-                sift_down(heap, size, keys, jobs, 0)
+                sift_down(queue, size, 0)
                 continue
             gone = True
+        pop(queue, size)
         size -= 1
-        heap[0] = heap[size]
-        sift_down(heap, size, keys, jobs, 0)
-        if gone or used + need.workers > machines.size or is_known_to_fail(failures, need):
+        if gone:
             continue
-        fit, affinity = place_gang(room, need, j, placing, undo, machines[used:])
+        fit, affinity = try_gang(room, need, j, placing, undo, failures, machines[used:])
         if not fit:
-            remember_failure(failures, need)
             continue
         begin_job(starts, scores, count, j, int(params[REASON]), int(params[WHY]), -keys[i], affinity)
         count += 1
         for worker in range(need.workers):
-            touched[machines[used + worker]] = count
+            stale.touched[machines[used + worker]] = count
         used += need.workers
     return count

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.core.gpu import Bools, Floats, Ints
-from dovetail.schedulers.kernels.jit import kernel
+from dovetail.schedulers.kernels.jit import bare, kernel
 
 TOLERANCE = 1e-9
 MOST_FAILURES = 32  # demands that are remembered not to have fitted
@@ -66,7 +66,7 @@ def no_failures():
     return Failures(np.empty((MOST_FAILURES, 4), np.float64), np.empty(MOST_FAILURES, np.int64), np.zeros(1, np.int64))
 
 
-@kernel
+@bare
 def is_known_to_fail(failures, need):
     for i in range(failures.count[0]):
         if (
@@ -80,7 +80,7 @@ def is_known_to_fail(failures, need):
     return False
 
 
-@kernel
+@bare
 def remember_failure(failures, need):
     """Failures that this one covers make place for it; beyond the limit it is not remembered."""
     kept = 0
@@ -93,7 +93,8 @@ def remember_failure(failures, need):
             and failures.types[i] & ~need.types == 0
         )
         if not covered:
-            failures.demand[kept] = failures.demand[i]
+            for part in range(4):
+                failures.demand[kept, part] = failures.demand[i, part]
             failures.types[kept] = failures.types[i]
             kept += 1
     if kept < MOST_FAILURES:
@@ -106,7 +107,7 @@ def remember_failure(failures, need):
     failures.count[0] = kept
 
 
-@kernel
+@bare
 def fits(room, m, need):
     if room.cpus[m] + TOLERANCE < need.cpus or room.memory[m] + TOLERANCE < need.memory:
         return False
@@ -124,7 +125,7 @@ def fits(room, m, need):
     return room.up[m] and (need.types >> room.type[m]) & 1 == 1
 
 
-@kernel
+@bare
 def capacity(room, m, need):
     """How many workers fit; no more than the job has."""
     if not fits(room, m, need):
@@ -144,7 +145,7 @@ def capacity(room, m, need):
     return most
 
 
-@kernel
+@bare
 def holds(room, need):
     """Whether all workers fit."""
     found = 0
@@ -155,7 +156,7 @@ def holds(room, need):
     return False
 
 
-@kernel
+@bare
 def share_device(room, m, gpus):
     """The device with the least free share that suffices."""
     best = -1
@@ -166,14 +167,14 @@ def share_device(room, m, gpus):
     return best
 
 
-@kernel
+@bare
 def take_device(room, m, d, share):
     if room.device[m, d] >= 1.0 - TOLERANCE:
         room.whole[m] -= 1
     room.device[m, d] -= share
 
 
-@kernel
+@bare
 def take(room, m, need, undo, worker):
     """Put a worker there, and remember how it was."""
     undo.machine[worker] = m
@@ -201,7 +202,7 @@ def take(room, m, need, undo, worker):
     room.memory[m] -= need.memory
 
 
-@kernel
+@bare
 def take_back(room, undo, workers):
     """As it was before so many workers of the gang."""
     for worker in range(workers - 1, -1, -1):
@@ -214,7 +215,7 @@ def take_back(room, undo, workers):
             room.device[m, d] = undo.before[worker, 4 + d]
 
 
-@kernel
+@bare
 def give_back(room, m, devices, gpus, cpus, memory):
     """What a worker held; `devices` has a bit for each of its."""
     for d in range(room.device.shape[1]):

@@ -13,6 +13,8 @@ entry = njit(**OPTIONS)
 """For functions that Python calls."""
 kernel = njit(**OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """For functions that only compiled ones call."""
+bare = njit(**OPTIONS, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""The same for those that make no arrays: numba's reference counts would take most of the time of a short one."""
 
 
 forget_stale_code(Path(__file__).parent)

@@ -5,12 +5,12 @@ the processors and memory that go with them; how arrivals follow the day.  `Clou
 of three lognormal distributions fitted to the 7,255 pods that ran, and its kinds of machines
 (`experiments/gpu_workload.py` puts quantiles side by side).
 
-Only 75 of those pods have several GPUs, so gangs come from elsewhere.  The study of Helios (SC 2021) reports 1.75 GPUs a
-job on average for the Philly trace and 3.72 for its own.  In the presets 35 % of the jobs are gangs of 2 to 64 GPUs, which
-makes 2.6.  Their durations are shorter at the far end than the trace's: its longest hundredth are services of days and
-weeks, and with a few hundred jobs a sequence would be about one or two of them.  A fifth are trials of minutes as there,
-the others take 45 minutes at the median and a day at most, gangs twice that (in the trace, pods with several GPUs ran
-four to five times longer on average).
+Only 75 of those pods have several GPUs, so gangs come from elsewhere.  The study of Helios (SC 2021) reports 1.75 GPUs
+a job on average for the Philly trace and 3.72 for its own.  In the presets 35 % of the jobs are gangs of 2 to 64 GPUs,
+which makes 2.3 to 2.6.  Their durations are shorter at the far end than the trace's: its longest hundredth are services
+of days and weeks, and with a few hundred jobs a sequence would be about one or two of them.  A fifth are trials of
+minutes as there, the others take 45 minutes at the median and a day at most, gangs twice that (in the trace, pods with
+several GPUs ran four to five times longer on average).
 
 What is ours: which kinds are popular, how users differ (Zipf), how wrong estimates are, and that half of the gangs are
 made of workers with as many GPUs as a machine has.
@@ -163,6 +163,11 @@ class GpuCloud:
     def kind_names(self) -> tuple[str, ...]:
         return (*self.kinds, CPU_KIND) if self.kinds and CPU_KIND not in self.kinds else self._all_kinds()
 
+    def popularity(self) -> Floats:
+        """(K,) of each kind; 0 for work without a GPU."""
+        names = self.kind_names()
+        return np.array([_popularity(name, names) for name in names])
+
     def draw(self, num_jobs: int, rng: np.random.Generator) -> GpuTable:
         """A row of draws for each job, so the first jobs do not depend on how many follow."""
         draw = rng.random((num_jobs, _DRAWS)).T
@@ -203,8 +208,7 @@ class GpuCloud:
         return self.kinds or default_speeds().kind_name
 
     def _kinds(self, group: Ints, draw: Floats) -> Ints:
-        names = self.kind_names()
-        popular = np.array([_popularity(name, names) for name in names])
+        names, popular = self.kind_names(), self.popularity()
         together = popular * [not name.startswith(ALONE) for name in names]
         cpu = names.index(CPU_KIND)
         kind = np.where(group == 2, _weighted(draw, together if together.any() else popular), _weighted(draw, popular))
@@ -272,6 +276,7 @@ class SmallMixed(Small):
     """The same on machines of four types."""
 
     cluster: str = field(default="small-mixed", metadata=_HELP["cluster"])
+    load: float = field(default=0.8, metadata=_HELP["load"])  # gangs run as fast as their slowest type
 
 
 @dataclass(frozen=True)
@@ -279,6 +284,7 @@ class MediumMixed(Medium):
     """The same on machines of four types."""
 
     cluster: str = field(default="medium-mixed", metadata=_HELP["cluster"])
+    load: float = field(default=0.8, metadata=_HELP["load"])  # gangs run as fast as their slowest type
 
 
 @dataclass(frozen=True)
@@ -286,6 +292,7 @@ class LargeMixed(Large):
     """The same on machines of four types."""
 
     cluster: str = field(default="large-mixed", metadata=_HELP["cluster"])
+    load: float = field(default=0.8, metadata=_HELP["load"])  # gangs run as fast as their slowest type
 
 
 @dataclass(frozen=True)
