@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.core.gpu import Floats, GpuDecision, GpuInfo, GpuView, Ints
-from dovetail.schedulers.learned.das.forward import Affinity, DasForward, History
-from dovetail.schedulers.learned.das.scheduler import Das
+from dovetail.core.gpu import Bools, Floats, GpuDecision, GpuInfo, GpuView, Ints, Place, Reason
+from dovetail.features.gpu import GpuFeatures, Room
+from dovetail.schedulers.learned.das.forward import ORDER_STD, PLACE_STD, RACK, DasForward, affinity, priorities
+from dovetail.schedulers.learned.das.kernel import fill, nodes_of
+from dovetail.schedulers.learned.das.memory import Memory, observe, recalled, remember
 
 
 class Ordered(NamedTuple):
@@ -27,58 +29,76 @@ class PlacedOne(NamedTuple):
 
     decision: int
     job_id: int
-    nodes: Floats  # (M, columns)
-    pairs: Floats  # (M, columns)
-    history: History
-    possible: np.ndarray  # (M,)
+    nodes: Floats  # (M + n, columns): machines, then what was remembered
+    rack: Ints  # (M + n,)
+    log_ratio: Floats  # (n,)
+    possible: Bools  # (M,)
     drawn: Floats  # (M,)
-    machine: int  # where most was put, or the first of them
+    machine: int  # where the first worker was put
 
 
-class Explorer(Das):
-    """One episode of it is kept; `quiet` takes the means after all."""
+class Explorer:
+    """Decides as `Das` does, with noise, step by step; `das.kernel.choose` is the same without.  Keeps one episode."""
 
-    def __init__(self, network: DasForward, rng: np.random.Generator, *, quiet: bool = False) -> None:
-        super().__init__(network=network)
+    def __init__(self, network: DasForward, rng: np.random.Generator) -> None:
+        self._network = network
         self._rng = rng
-        self._quiet = quiet
 
     def reset(self, info: GpuInfo, rng: np.random.Generator) -> None:
-        super().reset(info, rng)
+        self._features = GpuFeatures(info)
+        self._memory = Memory.empty(self._network.shape.history)
         self.time_s: list[float] = []
         self.ordered: list[Ordered] = []
         self.placed: list[PlacedOne] = []
 
     def decide(self, view: GpuView) -> Sequence[GpuDecision]:
-        self._history = None
+        features, weights, memory = self._features, self._network.weights, self._memory
+        room = Room.of(view)
+        fits, possible = features.fitting(view, room)
+        if not possible.any():
+            return ()
         self.time_s.append(view.time_s)
-        before = len(self.placed)
-        decisions = super().decide(view)
-        ids = [int(view.job_id[decision.job]) for decision in decisions]
-        self.placed[before:] = [
-            one._replace(job_id=job_id) for one, job_id in zip(self.placed[before:], ids, strict=True)
-        ]
+        ratio, main = features.speeds(view)
+        observe(memory, view.run_id, ratio)
+        jobs = features.jobs(view, fits, possible)
+        state = features.machines(view, ratio, main)
+        priority = self._priorities(jobs, state, np.flatnonzero(possible))
+        recall, rack = recalled(memory), features.known.rack
+        decisions: list[GpuDecision] = []
+        for job in np.argsort(-priority, kind="stable").tolist():
+            if not possible[job]:
+                continue
+            free, workers = fits[job], int(view.job_workers[job])
+            if decisions:  # others have been placed meanwhile
+                free = features.workers(view, room, job)
+                if np.minimum(free, workers).sum() < workers:
+                    continue
+            pairs = features.pairs(view, room, job, free)
+            nodes, racks = nodes_of(state, pairs, jobs, job, memory, recall, rack)
+            score = self._affinities(int(view.job_id[job]), nodes, racks, memory.log_ratio[recall], free > 0)
+            chosen = np.zeros(workers, np.int64)
+            fill(score, free, workers, rack, weights.scalars[RACK], chosen)
+            features.take(view, room, job, chosen)
+            remember(memory, int(view.job_id[job]), nodes[chosen[0]], int(rack[chosen[0]]))
+            scores = (float(priority[job]), float(score[chosen[0]]))
+            decisions.append(GpuDecision(job, chosen, False, Reason.LEARNED_PRIORITY, Place.LEARNED_AFFINITY, *scores))
         return decisions
 
-    def _priorities(self, mean: Floats, jobs: Floats, machines: Floats, possible: Ints) -> Floats:
-        if self._quiet or len(possible) < 2:
-            return mean
-        drawn = mean.copy()
-        spread = np.exp(self.network.parameters["order.log_std"][0])
-        drawn[possible] += spread * self._rng.standard_normal(len(possible))
-        self.ordered.append(Ordered(len(self.time_s) - 1, jobs, machines, possible, drawn[possible]))
+    def _priorities(self, jobs: Floats, state: Floats, possible: Ints) -> Floats:
+        drawn: Floats = priorities(self._network.weights, jobs, state)
+        if len(possible) > 1:
+            spread = np.exp(self._network.weights.scalars[ORDER_STD])
+            drawn[possible] += spread * self._rng.standard_normal(len(possible))
+            self.ordered.append(Ordered(len(self.time_s) - 1, jobs, state, possible, drawn[possible]))
         return drawn
 
-    def _affinities(self, found: Affinity, nodes: Floats, pairs: Floats, possible: np.ndarray) -> Floats:
-        drawn = found.mean
-        if not self._quiet:
-            posterior = found.posterior
-            noise = posterior.factor @ self._rng.standard_normal(posterior.factor.shape[1])
-            drawn = found.mean + found.spread * (noise + self._rng.standard_normal(len(noise)))
-        if self._history is None:  # the same for all jobs of a decision
-            self._history = self._memory.history()
+    def _affinities(self, job_id: int, nodes: Floats, rack: Ints, log_ratio: Floats, possible: Bools) -> Floats:
+        count = len(possible)
+        mean, _, factor = affinity(self._network.weights, count, nodes, rack, log_ratio)
+        spread = np.exp(self._network.weights.scalars[PLACE_STD])
+        noise = factor @ self._rng.standard_normal(factor.shape[1]) + self._rng.standard_normal(count)
+        drawn: Floats = mean + spread * noise
         machine = int(np.where(possible, drawn, -np.inf).argmax())
-        self.placed.append(PlacedOne(len(self.time_s) - 1, -1, nodes, pairs, self._history, possible, drawn, machine))
+        turn = PlacedOne(len(self.time_s) - 1, job_id, nodes, rack, log_ratio, possible, drawn, machine)
+        self.placed.append(turn)
         return drawn
-
-    _history: History | None = None

@@ -5,7 +5,8 @@ time, against that of other episodes with the same jobs and the same luck (`base
 both agents' observations, expected of such a state.  Costs are the time jobs spend in the system and the fees they pay,
 each in units of its mean.
 
-    L = - sum over agents of E[min(ratio A, clip(ratio, 1 - eps, 1 + eps) A)] - entropy H + critic (A - V)^2 + speed (y - y')^2
+    L = - sum over agents of E[min(ratio A, clip(ratio, 1 - eps, 1 + eps) A)]
+        - entropy H + critic (A - V)^2 + speed (y - y')^2
 
 The last term makes the placement agent's process predict the speeds that were measured.  Only scores that could matter
 count: of jobs that might have started, for machines that might have taken them; the others are integrated out.
@@ -14,8 +15,8 @@ Departures.  The published critic is a Q of the joint action with one-step targe
 for a job that starts and a penalty for one that waits.  A sum of inverses rewards starting the short ones whatever it
 costs the long; costs themselves are what is to be made small.
 
-Metrics: `policy_order`, `policy_place` the surrogates; `clipped` share of ratios outside the clip; `kl` how far the policy
-moved; `critic`, `speed` mean squared errors; `spread_order`, `spread_place` standard deviations of exploration.
+Metrics, means over turns: `gained_order`, `gained_place` the objectives of the two agents; `outside_*` share of ratios
+outside the clip; `moved_*` divergence of the new policy from the old; `critic`, `speed` squared errors.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from torch import Tensor, nn
 
 from dovetail.core.errors import ConfigError
 from dovetail.core.gpu import Floats
-from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, PAIR_COLUMNS
+from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS
 from dovetail.schedulers.learned.das.network import DasNetwork, log_probability
 from dovetail.schedulers.learned.das.shape import NODE_COLUMNS
 from dovetail.training.das_explorer import Ordered, PlacedOne
@@ -128,29 +129,26 @@ class OrderBatch:
 class PlaceBatch:
     """Turns of the placement agent in one cluster."""
 
-    def __init__(self, turns: Sequence[PlacedOne], advantage: Floats, log_ratio: Floats, rack: np.ndarray) -> None:
-        """`log_ratio`: the measured speed of each job against what was expected; nan: unknown.  `rack`: of machines."""
-        count, self.machines = len(turns), len(rack)
-        most = max((len(turn.history.rack) for turn in turns), default=0)
-        nodes = np.zeros((count, self.machines + most, len(NODE_COLUMNS)))
-        one_hot = np.zeros((count, self.machines + most, int(rack.max()) + 1))
-        ratios, observed = np.zeros((count, most)), np.zeros((count, most))
-        one_hot[:, np.arange(self.machines), rack] = 1.0
+    def __init__(self, turns: Sequence[PlacedOne], advantage: Floats, log_ratio: Floats) -> None:
+        """`log_ratio`: the measured speed of each job against what was expected; nan: unknown."""
+        count, self.machines = len(turns), len(turns[0].possible)
+        most = max(len(turn.nodes) for turn in turns)
+        nodes, one_hot = (
+            np.zeros((count, most, len(NODE_COLUMNS))),
+            np.zeros((count, most, int(turns[0].rack.max()) + 1)),
+        )
+        ratios, observed = np.zeros((count, most - self.machines)), np.zeros((count, most - self.machines))
         for row, turn in enumerate(turns):
-            known = len(turn.history.rack)
-            nodes[row, : self.machines], nodes[row, self.machines : self.machines + known] = (
-                turn.nodes,
-                turn.history.nodes,
-            )
-            one_hot[row, np.arange(self.machines, self.machines + known), turn.history.rack] = 1.0
-            ratios[row, :known], observed[row, :known] = turn.history.log_ratio, 1.0
-        pairs = np.array([turn.pairs for turn in turns]).reshape(count, self.machines, len(PAIR_COLUMNS))
-        self.nodes, self.pairs, self.rack = map(torch.as_tensor, (nodes, pairs, one_hot))
-        self.ratios, self.observed = map(torch.as_tensor, (ratios, observed))
-        self.drawn = torch.as_tensor(np.array([turn.drawn for turn in turns]).reshape(count, self.machines))
-        possible = np.array([turn.possible for turn in turns], np.float64).reshape(count, self.machines)
-        self.possible = torch.as_tensor(possible)
+            known = len(turn.log_ratio)
+            nodes[row, : len(turn.nodes)] = turn.nodes
+            one_hot[row, np.arange(len(turn.rack)), turn.rack] = 1.0
+            ratios[row, :known], observed[row, :known] = turn.log_ratio, 1.0
+        possible = np.array([turn.possible for turn in turns], np.float64)
+        self.nodes, self.rack, self.ratios, self.observed, self.possible = map(
+            torch.as_tensor, (nodes, one_hot, ratios, observed, possible)
+        )
         self.matters = torch.as_tensor((possible.sum(axis=1) > 1).astype(np.float64))  # there was something to choose
+        self.drawn = torch.as_tensor(np.array([turn.drawn for turn in turns]))
         self.machine = torch.as_tensor(np.array([turn.machine for turn in turns], np.int64))
         self.advantage = torch.as_tensor(advantage)
         self.known = torch.as_tensor(np.isfinite(log_ratio).astype(np.float64))
@@ -158,7 +156,7 @@ class PlaceBatch:
 
     def judged(self, network: DasNetwork) -> tuple[Tensor, Tensor, Tensor]:
         """(n,) log probability of what was drawn, entropy, predicted log speed where the job was put."""
-        placed = network.affinities(self.nodes, self.pairs, self.rack, self.ratios, self.observed, self.machines)
+        placed = network.affinities(self.nodes, self.rack, self.ratios, self.observed, self.machines)
         density, entropy = log_probability(self.drawn, placed, self.possible)
         return density, entropy, placed.speed.gather(1, self.machine[:, None])[:, 0]
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from dovetail.core.gpu import Floats
-from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, PAIR_COLUMNS
-from dovetail.schedulers.learned.das.forward import DasForward, History
+from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS
+from dovetail.schedulers.learned.das.forward import PLACE_STD, DasForward, affinity, priorities
 from dovetail.schedulers.learned.das.network import DasNetwork, Placed, log_probability
 from dovetail.schedulers.learned.das.shape import NODE_COLUMNS, DasShape
 
@@ -41,7 +41,7 @@ def test_priorities(shape: DasShape) -> None:
             torch.as_tensor(padded), torch.as_tensor(there), torch.as_tensor(machines).expand(3, -1, -1)
         ).numpy()
     for row, queue in enumerate(queues):
-        assert np.allclose(found[row, : len(queue)], forward.priorities(queue, machines))
+        assert np.allclose(found[row, : len(queue)], priorities(forward.weights, queue, machines))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -52,10 +52,8 @@ def test_affinities(shape: DasShape, remembered: int) -> None:
     rng = np.random.default_rng(1)
     machines, most = 6, 5
     nodes = rng.random((machines + remembered, len(NODE_COLUMNS)))
-    pairs = nodes[:machines, len(MACHINE_COLUMNS) : len(MACHINE_COLUMNS) + len(PAIR_COLUMNS)]
     rack, log_ratio = np.arange(machines + remembered) % 3, rng.normal(size=remembered)
-    history = History(nodes[machines:], rack[machines:], log_ratio)
-    ours = forward.affinity(nodes[:machines], pairs, rack[:machines], history)
+    mean, speed, factor = affinity(forward.weights, machines, nodes, rack, log_ratio)
     full = np.zeros((1, machines + most, len(NODE_COLUMNS)))
     full[0, : machines + remembered] = nodes
     one_hot = np.zeros((1, machines + most, 3))
@@ -63,13 +61,11 @@ def test_affinities(shape: DasShape, remembered: int) -> None:
     ratios, observed = np.zeros((1, most)), np.zeros((1, most))
     ratios[0, :remembered], observed[0, :remembered] = log_ratio, 1.0
     with torch.no_grad():
-        theirs = network.affinities(
-            *(torch.as_tensor(part) for part in (full, pairs[None], one_hot, ratios, observed)), machines
-        )
-    assert np.allclose(theirs.mean[0].numpy(), ours.mean)
-    assert np.allclose(theirs.speed[0].numpy(), ours.speed)
-    assert np.allclose((theirs.factor[0] @ theirs.factor[0].T).numpy(), ours.posterior.factor @ ours.posterior.factor.T)
-    assert float(theirs.scale) == pytest.approx(ours.spread)
+        theirs = network.affinities(*(torch.as_tensor(part) for part in (full, one_hot, ratios, observed)), machines)
+    assert np.allclose(theirs.mean[0].numpy(), mean)
+    assert np.allclose(theirs.speed[0].numpy(), speed)
+    assert np.allclose((theirs.factor[0] @ theirs.factor[0].T).numpy(), factor @ factor.T)
+    assert float(theirs.scale) == pytest.approx(np.exp(forward.weights.scalars[PLACE_STD]))
 
 
 def test_log_density_is_that_of_a_normal_distribution() -> None:

@@ -1,4 +1,4 @@
-"""DAS deciding: the forward pass in numpy, for the default install and live engines.  `network` is the same in torch.
+"""DAS deciding: the forward pass, compiled, for the default install and live engines.  `network` is the same in torch.
 
 Ordering agent.  Cluster matrix S^c (machines x features) and job matrix S^j (jobs x features, embedded).
 Squeeze-and-communicate:  s = AvgPool(S^c),  delta = sigmoid(W3 [S^j ; f(s)] + b3),
@@ -17,124 +17,213 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
-from dovetail.core.gpu import Floats, Ints
-from dovetail.features.gpu import JOB_COLUMNS, PAIR_COLUMNS
-from dovetail.schedulers.learned.das.random_walk import Posterior, RandomWalk
+from dovetail.core.gpu import Floats
+from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, PAIR_COLUMNS
+from dovetail.schedulers.learned.das.jit import OPTIONS
+from dovetail.schedulers.learned.das.random_walk import posterior_at, walk_among
 from dovetail.schedulers.learned.das.shape import ORDER_BASE, PLACE_BASE, DasShape, Parameters
 
-ORDER_BASE_AT = [JOB_COLUMNS.index(name) for name in ORDER_BASE]
-PLACE_BASE_AT = [PAIR_COLUMNS.index(name) for name in PLACE_BASE]
+ORDER_BASE_AT = tuple(JOB_COLUMNS.index(name) for name in ORDER_BASE)
+PLACE_BASE_AT = tuple(PAIR_COLUMNS.index(name) for name in PLACE_BASE)
 SPEED_AT = PAIR_COLUMNS.index("speed of its type")
+FIRST_PAIR = len(MACHINE_COLUMNS)  # column of a node
 EPSILON = 1e-5
 
-
-class History(NamedTuple):
-    """Where earlier jobs were put, and how fast they were."""
-
-    nodes: Floats  # (n, len(NODE_COLUMNS))
-    rack: Ints  # (n,)
-    log_ratio: Floats  # (n,) measured speed / expected
+SCALARS = ("place.speed", "place.rack", "order.log_std", "place.log_std")
+WALK_SCALARS = ("place.walk.topology", "place.walk.length", "place.walk.noise", "place.walk.amplitude")
+SPEED, RACK, ORDER_STD, PLACE_STD, TOPOLOGY, LENGTH, NOISE, AMPLITUDE = range(8)
 
 
-class Affinity(NamedTuple):
-    """Of the machines for one job."""
+class Weights(NamedTuple):
+    """All parameters as compiled code takes them; parts that the network does not have are empty."""
 
-    mean: Floats  # (M,)
-    speed: Floats  # (M,) expected log of speed / expected alone
-    posterior: Posterior  # of `speed`, without its prior mean, in units of the amplitude
-    spread: float  # standard deviation of an action in units of the posterior's
+    heads: int
+    scalars: Floats  # (8,) as named above
+    order_base: Floats
+    job: Floats
+    job_bias: Floats
+    squeeze: Floats
+    squeeze_bias: Floats
+    gate: Floats
+    gate_bias: Floats
+    query: Floats  # (layers, width, width), and so on
+    key: Floats
+    value: Floats
+    mix: Floats
+    norm1: Floats
+    norm2: Floats
+    up: Floats
+    up_bias: Floats
+    down: Floats
+    down_bias: Floats
+    order_out: Floats
+    order_out_bias: Floats
+    place_base: Floats
+    place_in: Floats
+    place_in_bias: Floats
+    prior: Floats
+    prior_bias: Floats
+    place_out: Floats
+    place_out_bias: Floats
+    walk: Floats
+    walk_bias: Floats
+
+    @classmethod
+    def of(cls, shape: DasShape, parameters: Parameters) -> Weights:
+        def get(name: str, dimensions: int = 2) -> Floats:
+            found = parameters.get(name, np.zeros((0,) * dimensions))
+            return np.ascontiguousarray(found, np.float64)
+
+        def layered(name: str) -> Floats:
+            return np.ascontiguousarray([parameters[f"order.layer{layer}.{name}"] for layer in range(shape.layers)])
+
+        scalars = np.zeros(len(SCALARS) + len(WALK_SCALARS))
+        for place, name in enumerate((*SCALARS, *WALK_SCALARS)):
+            scalars[place] = parameters[name][0] if name in parameters else 0.0
+        return cls(
+            heads=shape.heads,
+            scalars=scalars,
+            order_base=get("order.base", 1),
+            job=get("order.job.weight"),
+            job_bias=get("order.job.bias", 1),
+            squeeze=get("order.squeeze.weight"),
+            squeeze_bias=get("order.squeeze.bias", 1),
+            gate=get("order.gate.weight"),
+            gate_bias=get("order.gate.bias", 1),
+            query=layered("query.weight"),
+            key=layered("key.weight"),
+            value=layered("value.weight"),
+            mix=layered("mix.weight"),
+            norm1=layered("norm1"),
+            norm2=layered("norm2"),
+            up=layered("up.weight"),
+            up_bias=layered("up.bias"),
+            down=layered("down.weight"),
+            down_bias=layered("down.bias"),
+            order_out=get("order.out.weight"),
+            order_out_bias=get("order.out.bias", 1),
+            place_base=get("place.base", 1),
+            place_in=get("place.in.weight"),
+            place_in_bias=get("place.in.bias", 1),
+            prior=get("place.prior.weight"),
+            prior_bias=get("place.prior.bias", 1),
+            place_out=get("place.out.weight"),
+            place_out_bias=get("place.out.bias", 1),
+            walk=get("place.walk.weight"),
+            walk_bias=get("place.walk.bias", 1),
+        )
 
 
 class DasForward:
+    """A network: its parameters by name, and as compiled code takes them."""
+
     def __init__(self, shape: DasShape, parameters: Parameters) -> None:
         self.shape = shape
         self.parameters = parameters
+        self.weights = Weights.of(shape, parameters)
 
-    def priorities(self, jobs: Floats, machines: Floats) -> Floats:
-        """(J,) from (J, job columns) and (M, machine columns)."""
-        p = self.parameters
-        x = np.tanh(jobs @ p["order.job.weight"] + p["order.job.bias"])
-        if self.shape.communicate:
-            squeezed = np.tanh(machines.mean(axis=0) @ p["order.squeeze.weight"] + p["order.squeeze.bias"])
-            both = np.concatenate((x, np.broadcast_to(squeezed, x.shape)), axis=1)
-            gate = _sigmoid(both @ p["order.gate.weight"] + p["order.gate.bias"])
-            x = gate * squeezed + (1.0 - gate) * x
-        x = x + positions(len(x), self.shape.width)
-        for layer in range(self.shape.layers):
-            x = self._encode(x, f"order.layer{layer}")
-        learned = (x @ p["order.out.weight"])[:, 0] + p["order.out.bias"][0]
-        found: Floats = jobs[:, ORDER_BASE_AT] @ p["order.base"] + learned
-        return found
 
-    def affinity(self, nodes: Floats, pairs: Floats, rack: Ints, history: History) -> Affinity:
-        """Of (M, node columns), of which `pairs` are the columns of pairs; `rack`: of each machine."""
-        p, machines = self.parameters, len(nodes)
-        every = np.concatenate((nodes, history.nodes)) if self.shape.random_walk else nodes
-        hidden = np.maximum(every @ p["place.in.weight"] + p["place.in.bias"], 0.0)
-        prior = (hidden @ p["place.prior.weight"])[:, 0] + p["place.prior.bias"][0]
-        speed = prior[:machines]
-        if self.shape.random_walk:
-            amplitude = float(np.exp(p["place.walk.amplitude"][0]))
-            walk = RandomWalk.of(self._similar(hidden, np.concatenate((rack, history.rack))), self._length())
-            noise = float(np.exp(p["place.walk.noise"][0]))
-            surprise = (history.log_ratio - prior[machines:]) / amplitude
-            posterior = walk.posterior(slice(machines, len(every)), surprise, slice(0, machines), noise)
-            speed = speed + amplitude * posterior.mean
-        else:
-            posterior = Posterior(np.zeros(machines), np.zeros((machines, 1)))
-        learned = (hidden[:machines] @ p["place.out.weight"])[:, 0] + p["place.out.bias"][0]
-        fast = p["place.speed"][0] * (speed + pairs[:, SPEED_AT])
-        mean: Floats = pairs[:, PLACE_BASE_AT] @ p["place.base"] + fast + learned
-        return Affinity(mean, speed, posterior, float(np.exp(p["place.log_std"][0])))
+@njit(**OPTIONS)
+def priorities(w, jobs, machines):
+    """(J,) from (J, job columns) and (M, machine columns)."""
+    x = np.tanh(jobs @ w.job + w.job_bias)
+    count, width = x.shape
+    if w.squeeze.shape[0] > 0:
+        squeezed = np.tanh((machines.sum(axis=0) / machines.shape[0]) @ w.squeeze + w.squeeze_bias)
+        both = np.empty((count, 2 * width))
+        both[:, :width] = x
+        both[:, width:] = squeezed
+        gate = _sigmoid(both @ w.gate + w.gate_bias)
+        x = gate * squeezed + (1.0 - gate) * x
+    x = x + positions(count, width)
+    for layer in range(w.query.shape[0]):
+        x = _encode(w, layer, x)
+    found = (x @ w.order_out)[:, 0] + w.order_out_bias[0]
+    for i, column in enumerate(ORDER_BASE_AT):
+        found += w.order_base[i] * jobs[:, column]
+    return found
 
-    def _similar(self, hidden: Floats, rack: Ints) -> Floats:
-        """(n, rank + racks) features, 0 or more, whose products are the similarities."""
-        p = self.parameters
-        learned = _softplus(hidden @ p["place.walk.weight"] + p["place.walk.bias"])
-        near = np.zeros((len(hidden), int(rack.max()) + 1))
-        near[np.arange(len(rack)), rack] = _softplus(p["place.walk.topology"][0])
-        return np.concatenate((learned, near), axis=1)
 
-    def _length(self) -> float:
-        return float(_sigmoid(self.parameters["place.walk.length"][0]))
+@njit(**OPTIONS)
+def affinity(w, machines, nodes, rack, log_ratio):
+    """Of (n, node columns): machines first, then the history, whose speeds were `log_ratio`; `rack` of all of them.
 
-    def _encode(self, x: Floats, name: str) -> Floats:
-        p, heads = self.parameters, self.shape.heads
-        count, width = x.shape
-        normed = _norm(x, p[f"{name}.norm1"])
-        query, key, value = (
-            (normed @ p[f"{name}.{part}.weight"]).reshape(count, heads, width // heads).transpose(1, 0, 2)
-            for part in ("query", "key", "value")
+    (M,) affinity, (M,) expected log of speed / expected alone, and the factor of the covariance of the latter.
+    """
+    hidden = np.maximum(nodes @ w.place_in + w.place_in_bias, 0.0)
+    prior = (hidden @ w.prior)[:, 0] + w.prior_bias[0]
+    speed = prior[:machines].copy()
+    factor = np.zeros((machines, 1))
+    if w.walk.shape[0] > 0:
+        amplitude = np.exp(w.scalars[AMPLITUDE])
+        learned = _softplus(hidden @ w.walk + w.walk_bias)
+        rank = learned.shape[1]
+        similar = np.zeros((nodes.shape[0], rank + rack.max() + 1))
+        similar[:, :rank] = learned
+        near = np.log1p(np.exp(w.scalars[TOPOLOGY]))
+        for node in range(nodes.shape[0]):
+            similar[node, rank + rack[node]] = near
+        spread, core_inverse = walk_among(similar, 1.0 / (1.0 + np.exp(-w.scalars[LENGTH])))
+        surprise = (log_ratio - prior[machines:]) / amplitude
+        mean, factor = posterior_at(
+            spread[:machines], spread[machines:], core_inverse, surprise, np.exp(w.scalars[NOISE])
         )
-        scores = query @ key.transpose(0, 2, 1) / np.sqrt(width // heads)
-        weights = np.exp(scores - scores.max(axis=2, keepdims=True))
-        weights /= weights.sum(axis=2, keepdims=True)
-        x = x + (weights @ value).transpose(1, 0, 2).reshape(count, width) @ p[f"{name}.mix.weight"]
-        up = np.maximum(_norm(x, p[f"{name}.norm2"]) @ p[f"{name}.up.weight"] + p[f"{name}.up.bias"], 0.0)
-        found: Floats = x + up @ p[f"{name}.down.weight"] + p[f"{name}.down.bias"]
-        return found
+        speed += amplitude * mean
+    found = (hidden[:machines] @ w.place_out)[:, 0] + w.place_out_bias[0]
+    found += w.scalars[SPEED] * (speed + nodes[:machines, FIRST_PAIR + SPEED_AT])
+    for i, column in enumerate(PLACE_BASE_AT):
+        found += w.place_base[i] * nodes[:machines, FIRST_PAIR + column]
+    return found, speed, factor
 
 
-def positions(count: int, width: int) -> Floats:
-    """(count, width) sines and cosines of the place in the queue."""
+@njit(**OPTIONS)
+def positions(count, width):
+    """(count, width) sines, then cosines, of the place in the queue."""
     half = (width + 1) // 2
-    angle = np.arange(count)[:, None] / 10_000.0 ** (np.arange(half)[None] / max(half, 1))
-    both = np.concatenate((np.sin(angle), np.cos(angle)), axis=1)
-    found: Floats = both[:, :width]
+    found = np.empty((count, width))
+    for c in range(width):
+        step = 10_000.0 ** ((c % half) / half)
+        for i in range(count):
+            found[i, c] = np.sin(i / step) if c < half else np.cos(i / step)
     return found
 
 
-def _norm(x: Floats, scale: Floats) -> Floats:
-    found: Floats = x / np.sqrt((x**2).mean(axis=1, keepdims=True) + EPSILON) * scale
+@njit(**OPTIONS)
+def _encode(w, layer, x):
+    count, width = x.shape
+    each = width // w.heads
+    normed = _norm(x, w.norm1[layer])
+    query, key, value = normed @ w.query[layer], normed @ w.key[layer], normed @ w.value[layer]
+    mixed = np.empty((count, width))
+    for head in range(w.heads):
+        q = np.ascontiguousarray(query[:, head * each : (head + 1) * each])
+        k = np.ascontiguousarray(key[:, head * each : (head + 1) * each])
+        v = np.ascontiguousarray(value[:, head * each : (head + 1) * each])
+        scores = q @ k.T / np.sqrt(each)
+        for i in range(count):
+            scores[i] = np.exp(scores[i] - scores[i].max())
+            scores[i] /= scores[i].sum()
+        mixed[:, head * each : (head + 1) * each] = scores @ v
+    x = x + mixed @ w.mix[layer]
+    up = np.maximum(_norm(x, w.norm2[layer]) @ w.up[layer] + w.up_bias[layer], 0.0)
+    return x + up @ w.down[layer] + w.down_bias[layer]
+
+
+@njit(**OPTIONS)
+def _norm(x, scale):
+    found = np.empty_like(x)
+    for i in range(x.shape[0]):
+        found[i] = x[i] / np.sqrt((x[i] ** 2).mean() + EPSILON) * scale
     return found
 
 
-def _sigmoid(x: Floats) -> Floats:
-    found: Floats = 1.0 / (1.0 + np.exp(-x))
-    return found
+@njit(**OPTIONS)
+def _sigmoid(x):
+    return 1.0 / (1.0 + np.exp(-x))
 
 
-def _softplus(x: Floats) -> Floats:
-    found: Floats = np.logaddexp(0.0, x)
-    return found
+@njit(**OPTIONS)
+def _softplus(x):
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))

@@ -9,7 +9,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dovetail.schedulers.learned.das.forward import EPSILON, ORDER_BASE_AT, PLACE_BASE_AT, SPEED_AT, positions
+from dovetail.schedulers.learned.das.forward import (
+    EPSILON,
+    FIRST_PAIR,
+    ORDER_BASE_AT,
+    PLACE_BASE_AT,
+    SPEED_AT,
+    positions,
+)
 from dovetail.schedulers.learned.das.random_walk import LEAST_SIMILARITY
 from dovetail.schedulers.learned.das.shape import DasShape, Parameters
 
@@ -58,12 +65,10 @@ class DasNetwork(nn.Module):
         learned = (x @ p["order.out.weight"])[..., 0] + p["order.out.bias"][0]
         return jobs[..., ORDER_BASE_AT] @ p["order.base"] + learned
 
-    def affinities(
-        self, nodes: Tensor, pairs: Tensor, rack: Tensor, log_ratio: Tensor, observed: Tensor, machines: int
-    ) -> Placed:
+    def affinities(self, nodes: Tensor, rack: Tensor, log_ratio: Tensor, observed: Tensor, machines: int) -> Placed:
         """Of B jobs.  nodes: (B, M + n, columns), machines first, then the history, of which `observed` (B, n) exist;
-        pairs: (B, M, columns); rack: (B, M + n, racks) one-hot; log_ratio: (B, n)."""
-        p = self.named
+        rack: (B, M + n, racks) one-hot; log_ratio: (B, n)."""
+        p, pairs = self.named, nodes[:, :machines, FIRST_PAIR:]
         hidden = torch.relu(nodes @ p["place.in.weight"] + p["place.in.bias"])
         prior = (hidden @ p["place.prior.weight"])[..., 0] + p["place.prior.bias"][0]
         speed, factor = prior[:, :machines], hidden.new_zeros((len(nodes), machines, 1))

@@ -25,10 +25,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from dovetail.core.gpu import Floats
+from dovetail.schedulers.learned.das.jit import OPTIONS
 
 LEAST_SIMILARITY = 1e-9  # of a node to itself, so that one without features stands alone instead of dividing by zero
+
+
+@njit(**OPTIONS)
+def walk_among(features, walk):
+    """S and C^-1 from Z."""
+    degree = features @ features.sum(axis=0)
+    spread = features / np.sqrt(np.maximum(degree, LEAST_SIMILARITY)).reshape(-1, 1)
+    return spread, np.eye(features.shape[1]) / walk - spread.T @ spread
+
+
+@njit(**OPTIONS)
+def posterior_at(here, there, core_inverse, values, noise):
+    """mu and F of N(mu, I + F F') at the nodes `here` (rows of S), after `values` were seen at the nodes `there`."""
+    total = 1.0 + noise
+    precision = core_inverse + there.T @ there / total
+    lower = np.linalg.cholesky((precision + precision.T) / 2.0)
+    weights = np.linalg.solve(precision, there.T @ values) / total
+    return here @ weights, np.linalg.solve(lower, here.T).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +61,7 @@ class RandomWalk:
     @classmethod
     def of(cls, features: Floats, walk: float) -> RandomWalk:
         """`features`: Z, (n, d), 0 or more; `walk`: above 0, below 1."""
-        features = np.asarray(features, np.float64)
-        degree = features @ features.sum(axis=0)
-        spread = features / np.sqrt(np.maximum(degree, LEAST_SIMILARITY))[:, None]
-        return cls(spread, np.eye(spread.shape[1]) / walk - spread.T @ spread)
+        return cls(*walk_among(np.ascontiguousarray(features, np.float64), walk))
 
     def kernel(self) -> Floats:
         """(n, n)."""
@@ -54,12 +71,8 @@ class RandomWalk:
 
     def posterior(self, observed: slice, values: Floats, asked: slice, noise: float) -> Posterior:
         """Of the nodes `asked`, after `values` were seen at the nodes `observed` with noise of that variance."""
-        total = 1.0 + noise
-        there, here = self.spread[observed], self.spread[asked]
-        precision = self.core_inverse + there.T @ there / total
-        lower = np.linalg.cholesky((precision + precision.T) / 2.0)
-        weights = np.linalg.solve(precision, there.T @ np.asarray(values, np.float64)) / total
-        return Posterior(here @ weights, np.linalg.solve(lower, here.T).T)
+        there, here = (np.ascontiguousarray(self.spread[nodes]) for nodes in (observed, asked))
+        return Posterior(*posterior_at(here, there, self.core_inverse, np.asarray(values, np.float64), noise))
 
 
 @dataclass(frozen=True, eq=False)
