@@ -34,6 +34,7 @@ class OrderPart:
     DYNAMIC: ClassVar[bool] = False  # keys change as jobs are placed; they only grow
     PREEMPTIVE: ClassVar[bool] = False  # running jobs have keys as well, and those with larger ones may be stopped
     WANTS_RUNNING: ClassVar[bool] = False
+    VETOES: ClassVar[bool] = False  # `allows` may say no
     TUNE: ClassVar[dict[str, tuple[Any, ...]]] = {}
 
     def __init__(self, params: Any = None) -> None:
@@ -57,6 +58,10 @@ class OrderPart:
     def keys(self, view: GpuView, room: Room, candidates: Candidates) -> Floats:
         """(C,) inf: it is not to be taken now."""
         raise NotImplementedError
+
+    def waiting_keys(self, view: GpuView, room: Room, jobs: Ints) -> Floats:
+        """(n,) of waiting jobs as a whole, beside those of running ones: for preemption."""
+        return self.keys(view, room, Candidates(jobs, np.full(len(jobs), -1, np.int64)))
 
     def blocked(self, view: GpuView, room: Room, job: int) -> bool:
         """The job does not fit.  True: nobody else may start either."""

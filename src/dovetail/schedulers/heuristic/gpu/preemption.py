@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dovetail.core.gpu import GpuDecision, GpuInfo, GpuView, Ints, Reason
-from dovetail.schedulers.heuristic.gpu.order import Candidates, OrderPart
+from dovetail.schedulers.heuristic.gpu.order import OrderPart
 from dovetail.schedulers.heuristic.gpu.place import PlacePart
 from dovetail.schedulers.heuristic.gpu.room import TOLERANCE, Need, Room, allowed_types
 
@@ -26,7 +26,7 @@ def make_room(
 ) -> list[GpuDecision]:
     """Which running jobs to stop; `room` is what is free after the starts of this decision."""
     jobs = np.array(waiting, np.int64)
-    keys = order.keys(view, room, Candidates(jobs, np.full(len(jobs), -1, np.int64)))
+    keys = order.waiting_keys(view, room, jobs)
     run_keys, may_stop = order.run_keys(view), order.may_stop(view)
     victims: dict[int, float] = {}
     by_key = np.lexsort((np.arange(len(run_keys)), -run_keys)).tolist()

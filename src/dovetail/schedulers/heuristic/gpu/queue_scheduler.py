@@ -71,13 +71,13 @@ class QueueScheduler:
             job, types, key = int(candidates.job[chosen]), int(candidates.types[chosen]), float(keys[chosen])
             keys[chosen] = np.inf
             need = Need.of(view, self._info, job, types)
-            before = room.copy()
-            gang = self.place.gang(room, need, job)
+            before = room.copy() if order.VETOES else room
+            gang = self.place.gang(room, need, job) if room.fits(need).any() else None
             if gang is None:
                 if order.blocked(view, room, job):
                     break
                 continue
-            if not order.allows(view, room, job, gang):
+            if order.VETOES and not order.allows(view, room, job, gang):
                 room.become(before)
                 continue
             machines = np.array(gang.machines, np.int64)

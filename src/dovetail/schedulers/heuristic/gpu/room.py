@@ -51,9 +51,10 @@ class Gang(NamedTuple):
 
 def allowed_types(info: GpuInfo, types: int, kind: int) -> Bools:
     """(T,) types of the mask on which this kind of training can run at all."""
-    found: Bools = np.array([types >> t & 1 == 1 for t in range(len(info.type_name))], np.bool_)
-    found &= info.kind_speed[kind] > 0.0
-    return found
+    can_run: Bools = info.kind_speed[kind] > 0.0
+    if types == -1:
+        return can_run
+    return can_run & np.array([types >> t & 1 == 1 for t in range(len(info.type_name))], np.bool_)
 
 
 @dataclass(frozen=True, eq=False)

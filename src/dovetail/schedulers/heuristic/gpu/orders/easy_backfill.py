@@ -24,6 +24,7 @@ class EasyBackfill(OrderPart):
     REASON = Reason.FIRST_ARRIVED
     CODE = OrderCode.EASY_BACKFILL
     WANTS_RUNNING = True
+    VETOES = True
 
     def begin(self, view: GpuView, room: Room) -> Candidates:
         self._head: Need | None = None

@@ -7,8 +7,8 @@ X(j, t) is the part of its time that job j should spend on GPUs of type t:
     sum over t of X(j, t) <= 1,   sum over j of gpus(j) X(j, t) <= GPUs of type t
 
 over all waiting and running jobs.  The priority of job j on type t is X(j, t) / (time received / time since arrival),
-and gangs are placed on one type at a time.  A job whose share has not been reached elsewhere may also go where X is 0,
-after all others, so that nothing stays idle.
+and gangs are placed on one type at a time.  A job may also go where X is 0, after all others, so that nothing stays
+idle; and one that is too large for any one type on several, after all others as well.
 
 Departures: jobs that are alike in kind, types and GPUs share one row, so that the program stays small; it is solved
 anew at most every `every_s`, and when a job comes that is like none before; time received counts for all types
@@ -24,7 +24,7 @@ import numpy as np
 
 from dovetail.core.gpu import Bools, Floats, GpuInfo, GpuView, Ints, Reason
 from dovetail.schedulers.heuristic.gpu.order import Candidates, OrderPart
-from dovetail.schedulers.heuristic.gpu.room import Room, allowed_types
+from dovetail.schedulers.heuristic.gpu.room import Need, Room, allowed_types
 from dovetail.schedulers.optimise.program import Program
 
 LEAST_S = 60.0  # of time received and of age, so that nothing divides by nothing
@@ -53,10 +53,12 @@ class MaxMin(OrderPart):
     def reset(self, info: GpuInfo, rng: np.random.Generator) -> None:
         super().reset(info, rng)
         types = len(info.type_name)
+        self._there = np.isin(np.arange(types), info.machine_type)
         self._gpus = np.zeros(types)
         np.add.at(self._gpus, info.machine_type, info.machine_gpus)
         self._shares: dict[Alike, Floats] = {}  # (T,) what the program gave
         self._solved_s = -np.inf
+        self._known: dict[tuple[Alike, float, float, float], list[int]] = {}
 
     def begin(self, view: GpuView, room: Room) -> Candidates:
         waiting, running = self._alike(view)
@@ -64,11 +66,11 @@ class MaxMin(OrderPart):
         if stale or any(one not in self._shares for one in waiting + running):
             self._solve(waiting + running)
             self._solved_s = view.time_s
-        types = len(self._gpus)
-        jobs = np.repeat(np.arange(len(view.job_id)), types)
-        masks = np.tile(1 << np.arange(types, dtype=np.int64), len(view.job_id))
-        there = np.array([self._allowed(one) for one in waiting], np.bool_).reshape(-1)
-        return Candidates(jobs[there], masks[there])
+        found: list[tuple[int, int]] = []
+        for job, one in enumerate(waiting):
+            found += [(job, mask) for mask in self._masks(view, job, one)]
+        pairs = np.array(found, np.int64).reshape(-1, 2)
+        return Candidates(pairs[:, 0], pairs[:, 1])
 
     def keys(self, view: GpuView, room: Room, candidates: Candidates) -> Floats:
         waiting, _ = self._alike(view)
@@ -76,10 +78,16 @@ class MaxMin(OrderPart):
         behind = self._behind(view.time_s, view.job_arrival_s, view.job_served_s, gang)
         keys = np.empty(len(candidates.job))
         for place, (job, mask) in enumerate(zip(candidates.job.tolist(), candidates.types.tolist(), strict=True)):
-            share = self._shares[waiting[job]]
-            wanted = share.max() if mask == -1 else share[mask.bit_length() - 1]
+            wanted = 0.0 if mask == -1 else self._shares[waiting[job]][mask.bit_length() - 1]
             keys[place] = -wanted * behind[job] if wanted > NOWHERE else 1.0 / behind[job]
         return keys
+
+    def waiting_keys(self, view: GpuView, room: Room, jobs: Ints) -> Floats:
+        waiting, _ = self._alike(view)
+        behind = self._behind(view.time_s, view.job_arrival_s, view.job_served_s, view.job_workers * view.job_gpus)
+        wanted = np.array([self._shares[one].max() for one in waiting])
+        keys: Floats = -wanted * behind
+        return keys[jobs]
 
     def run_keys(self, view: GpuView) -> Floats:
         _, running = self._alike(view)
@@ -104,8 +112,19 @@ class MaxMin(OrderPart):
         return waiting, running
 
     def _allowed(self, one: Alike) -> Bools:
-        allowed = allowed_types(self.info, one[1], one[0])
-        return allowed & np.isin(np.arange(len(self._gpus)), self.info.machine_type)
+        """(T,) types of the cluster that it may run on."""
+        return allowed_types(self.info, one[1], one[0]) & self._there
+
+    def _masks(self, view: GpuView, job: int, one: Alike) -> list[int]:
+        """Types one by one; all of them at once for a job that no single one could hold even if nothing ran."""
+        demand = (one, float(view.job_gpus[job]), float(view.job_cpus[job]), float(view.job_memory[job]))
+        if demand not in self._known:
+            masks = [1 << t for t in np.flatnonzero(self._allowed(one)).tolist()]
+            empty = _empty(self.info)
+            needs = [Need.of(view, self.info, job, mask) for mask in masks]
+            held = any(int(empty.capacity(need).sum()) >= need.workers for need in needs)
+            self._known[demand] = masks if held else [-1]
+        return self._known[demand]
 
     def _solve(self, jobs: list[Alike]) -> None:
         rows = sorted(set(jobs))
@@ -116,6 +135,20 @@ class MaxMin(OrderPart):
         share = fair_shares(speed, gpus, count, self._gpus)
         for row, number in place.items():
             self._shares[row] = share[number] if row[2] > 0.0 else np.ones(len(self._gpus))
+
+
+def _empty(info: GpuInfo) -> Room:
+    """All machines up, and nothing on them."""
+    devices = max(1, int(info.machine_gpus.max()))
+    return Room(
+        info,
+        np.ones(len(info.machine_gpus), np.bool_),
+        np.where(np.arange(devices) < info.machine_gpus[:, None], 1.0, 0.0),
+        info.machine_gpus.astype(np.float64),
+        info.machine_gpus.copy(),
+        info.machine_cpus.copy(),
+        info.machine_memory.copy(),
+    )
 
 
 def _rows(kind: Ints, types: Ints, gpus: Floats) -> list[Alike]:
