@@ -20,14 +20,15 @@ def expand(text: str) -> tuple[str, ...]:
 
 def _words(text: str) -> list[str]:
     """Cut at commas that stand outside of brackets."""
-    words, depth = [""], 0
+    words, depth, deepest = [""], 0, 0
     for letter in text:
         depth += (letter == "[") - (letter == "]")
+        deepest = max(deepest, depth)
         if letter == "," and depth == 0:
             words.append("")
         else:
             words[-1] += letter
-    if depth or not all(words):
+    if depth or deepest > 1 or not all(words):
         raise SlurmError(f"list of nodes {text!r}: expected names such as n[1,3-5],login")
     return words
 
