@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engines.virtual_slurm import USER, VirtualSlurm, wait_until
+from tests.engines.virtual_slurm import USER, VirtualSlurm, wait_until, why_not
 
 from dovetail.execution.engines.slurm.client import SlurmClient
 from dovetail.execution.engines.slurm.errors import SlurmError
@@ -189,7 +189,7 @@ def test_shadow_mode_changes_nothing(slurm: VirtualSlurm, tmp_path: Path) -> Non
     assert told[jobs[0]]["nodes"] == ["n1"] and "would be told" in told[jobs[0]]["text"]
     assert lines[-1]["counts"]["told"] == 2, "what was said is not said again"
     assert "nothing is touched" in done.stderr
-    assert not slurm.run(["pgrep", "-f", "slurm.guardian"], check=False).strip(), "there is nothing to guard"
+    assert not _guardians(slurm), "there is nothing to guard"
 
 
 def test_a_job_that_its_user_holds_stays_held(slurm: VirtualSlurm, tmp_path: Path) -> None:
@@ -301,5 +301,25 @@ def test_what_it_was_told_by_slurm_is_understood(slurm: VirtualSlurm, monkeypatc
         SlurmClient(timeout_s=3.0).jobs()
 
 
+def test_the_example_hands_jobs_in_without_a_hold(tmp_path: Path) -> None:
+    """`examples/slurm/job_submit.lua`: a job waits for Dovetail a minute, and no longer."""
+    if reason := why_not():
+        pytest.skip(reason)
+    lua = ROOT / "examples" / "slurm" / "job_submit.lua"
+    slurm = VirtualSlurm(1, "JobSubmitPlugins=lua\n", [lua])
+    try:
+        slurm.start()
+        plain, kind = slurm.submit(*SMALL, lasts_s=1), slurm.submit(*SMALL, "--comment=dovetail:kind=bert", lasts_s=1)
+        others = [slurm.submit(*SMALL, *more) for more in (["-p", "other"], ["--hold"], ["--begin=now+500"])]
+        jobs = slurm.jobs()
+        for job in (plain, kind):
+            assert jobs[job]["comment"].startswith("dovetail") and jobs[job]["eligible_time"] > time.time() + 30
+        assert not any(jobs[job]["comment"] for job in others)
+        with queue(slurm, tmp_path, "--act", "--scheduler", "gpu/test-fifo"):
+            wait_until(lambda: slurm.states([plain, kind]) == ["COMPLETED"] * 2, "the jobs")
+    finally:
+        slurm.stop()
+
+
 def _guardians(slurm: VirtualSlurm) -> list[int]:
-    return [int(word) for word in slurm.run(["pgrep", "-f", "engines.slurm.guardian"], check=False).split()]
+    return slurm.processes("engines.slurm.guardian")

@@ -92,6 +92,7 @@ def test_schedulers_differ_in_order_and_place() -> None:
         a_job(1, partition="other"),
         a_job(1, **HELD),
         a_job(1, is_held=True, reason="JobHeldAdmin", comment="dovetail"),
+        a_job(1, is_held=True, reason="JobHeldUser", comment="dovetail"),
         a_job(1, eligible_s=START_S + 5000.0),
         a_job(1, eligible_s=START_S + 5000.0, comment="dovetail"),
         a_job(1, state="RUNNING", nodes=("n1",), gres_held=("gpu:V100:1(IDX:0)",)),

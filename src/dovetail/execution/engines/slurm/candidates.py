@@ -21,10 +21,15 @@ def in_scope(job: SlurmJob, options: SlurmOptions) -> bool:
 
 
 def handed_in(job: SlurmJob, options: SlurmOptions, now_s: float) -> bool:
-    """Submitted for us so that Slurm would not begin it at once: marked, and held or with a begin soon to come."""
+    """Submitted for us so that Slurm would not begin it at once: marked, and held or with a begin soon to come.
+
+    A job that was held later has been allowed to begin before; then the hold is its user's wish.
+    """
     if not is_marked(job, options.marker) or trace_of(job) is not None:
         return False
-    return job.reason == HELD_BY_USER if job.is_held else now_s < job.eligible_s <= now_s + LONGEST_HANDOVER_S
+    if job.is_held:
+        return job.reason == HELD_BY_USER and job.eligible_s == 0.0
+    return now_s < job.eligible_s <= now_s + LONGEST_HANDOVER_S
 
 
 def verdict(job: SlurmJob, options: SlurmOptions, owner: str, dead: frozenset[str], now_s: float) -> str:
