@@ -107,3 +107,23 @@ def test_scheduler_whose_extra_is_not_installed_does_not_spoil_the_list(registry
     assert main(["list", "--params", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["schedulers"]
     assert [row.get("missing_extra") for row in rows] == [None, None, "learn"]
+
+
+def test_parts_of_both_families(capsys):
+    assert main(["list", "--parts", "--params"]) == 0
+    out = capsys.readouterr().out
+    assert "\norder/las " in out and "\nlearner/ucb1 " in out
+    assert "\ngpu/order/fifo " in out and "strict: bool = false" in out
+
+
+def test_parts_of_one_family_or_one_verb(capsys):
+    assert main(["list", "gpu", "--parts"]) == 0
+    assert all(line.startswith("gpu/") for line in capsys.readouterr().out.splitlines())
+    assert main(["list", "place", "--parts", "--json"]) == 0
+    names = [row["name"] for row in json.loads(capsys.readouterr().out)["parts"]]
+    assert "place/smallest-fit" in names and "gpu/place/fgd" in names and "order/fifo" not in names
+
+
+def test_parts_of_an_unknown_family(capsys):
+    assert main(["list", "plaec", "--parts"]) == 2
+    assert "did you mean 'place'" in capsys.readouterr().err

@@ -152,6 +152,76 @@ class TestCreate:
             registry.create("gpu/wrong")
 
 
+COMPOSED = """
+from dataclasses import dataclass, make_dataclass
+
+class First:
+    @dataclass(frozen=True)
+    class Params:
+        strict: bool = False
+
+class Second:
+    pass
+
+def together(order, place):
+    return type(order.__name__ + place.__name__, (), {"ORDER": order, "PLACE": place})
+"""
+
+
+class TestComposed:
+    @pytest.fixture
+    def composed(self, tmp_path, monkeypatch):
+        (tmp_path / "sample_parts.py").write_text(COMPOSED)
+        monkeypatch.syspath_prepend(tmp_path)
+        parts = Registry("part")
+        parts.register("order/fifo", "sample_parts:First", "first come")
+        parts.register("order/far-off", "sample_parts:First", "whoever is far off")
+        parts.register("place/pack", "sample_parts:Second", "close together")
+        registry = Registry("scheduler")
+        registry.register("gpu/whole", "sample_parts:First", "not made of parts")
+        registry.compose("gpu", parts, ("order", "place"), "sample_parts:together")
+        registry.register_composed("gpu/fifo+pack", "the usual one")
+        yield registry
+        sys.modules.pop("sample_parts", None)
+
+    def test_listing_imports_nothing_and_shows_what_is_registered(self, composed):
+        assert composed.names("gpu") == ["gpu/whole", "gpu/fifo+pack"]
+        assert composed.entry("gpu/fifo+pack").summary == "the usual one"
+        assert composed.entry("gpu/fifo+pack").parts == ("order/fifo", "place/pack")
+        assert "sample_parts" not in sys.modules
+
+    def test_any_combination_can_be_made(self, composed):
+        entry = composed.entry("gpu/far-off+pack")
+        assert (entry.summary, entry.family) == ("whoever is far off; close together", "gpu")
+        made = composed.create("gpu/far-off+pack")
+        assert (type(made).ORDER.__name__, type(made).PLACE.__name__) == ("First", "Second")
+
+    def test_unknown_part_suggests(self, composed):
+        with pytest.raises(
+            UnknownName, match=r"unknown order in scheduler 'gpu/fiof\+pack': 'fiof'; did you mean 'fifo'"
+        ):
+            composed.resolve("gpu/fiof+pack")
+        with pytest.raises(UnknownName, match=r"unknown place .* 'pakc'; did you mean 'pack'"):
+            composed.resolve("gpu/fifo+pakc")
+
+    def test_a_part_alone_finds_the_combination(self, composed):
+        with pytest.raises(UnknownName, match=r"unknown scheduler 'gpu/fifo'; did you mean 'gpu/fifo\+pack'"):
+            composed.resolve("gpu/fifo")
+
+    @pytest.mark.parametrize("name", ["gpu/fifo+pack+pack", "gpu/fifo+", "gpu/+pack"])
+    def test_wrong_number_of_parts(self, composed, name):
+        with pytest.raises(ConfigError, match=r"expected gpu/order\+place"):
+            composed.entry(name)
+
+    def test_other_families_have_no_parts(self, composed):
+        with pytest.raises(UnknownName, match=r"unknown scheduler 'dag/fifo\+pack'"):
+            composed.entry("dag/fifo+pack")
+
+    def test_registered_twice(self, composed):
+        with pytest.raises(RegistryError, match="is taken"):
+            composed.register_composed("gpu/fifo+pack", "again")
+
+
 class TestPlugins:
     @pytest.fixture
     def open_registry(self, module):

@@ -1,6 +1,7 @@
 """The registry of schedulers as it ships."""
 
 from dovetail.schedulers import SCHEDULERS
+from dovetail.schedulers.gpu_parts import GPU_PARTS
 
 DAG = [
     "dag/fifo",
@@ -36,21 +37,49 @@ ELASTIC = [
     "elastic/oasis-replan",
     "elastic/learned",
 ]
+GPU = [
+    "gpu/fifo+first-fit",
+    "gpu/fifo+load-balance",
+    "gpu/drf+first-fit",
+    "gpu/drf+load-balance",
+    "gpu/tetris",
+    "gpu/sjf+best-fit",
+    "gpu/srtf+pack",
+    "gpu/srtf+topology",
+    "gpu/las+pack",
+    "gpu/max-min+topology",
+    "gpu/easy-backfill+best-fit",
+    "gpu/fifo+least-allocated",
+    "gpu/fifo+most-allocated",
+    "gpu/fifo+fgd",
+    "gpu/random",
+]
 
 
 def test_the_projects_own_schedulers_in_the_order_shown():
-    for family, names in (("dag", DAG), ("elastic", ELASTIC)):
+    for family, names in (("dag", DAG), ("elastic", ELASTIC), ("gpu", GPU)):
         assert [entry.name for entry in SCHEDULERS.entries(family) if entry.origin == "dovetail"] == names
 
 
 def test_summaries_fit_one_line_beside_the_name():
-    for entry in SCHEDULERS.entries():
+    for entry in SCHEDULERS.entries() + GPU_PARTS.entries():
         assert 10 <= len(entry.summary) <= 70, entry.name
         assert "\n" not in entry.summary
 
 
 def test_module_names_follow_scheduler_names():
     """`dag/sjf-cp` is found in a file or folder called sjf_cp, so nobody has to search."""
-    for name in DAG + ELASTIC:
-        module = SCHEDULERS.entry(name).target.partition(":")[0]
-        assert name.partition("/")[2].replace("-", "_") in module.split(".")[-2:]
+    entries = [SCHEDULERS.entry(name) for name in DAG + ELASTIC + GPU] + GPU_PARTS.entries()
+    for entry in entries:
+        module = entry.target.partition(":")[0]
+        if not entry.parts:
+            assert entry.name.partition("/")[2].replace("-", "_") in module.split(".")[-2:]
+
+
+def test_every_order_goes_with_every_place():
+    for order in GPU_PARTS.names("order"):
+        for place in GPU_PARTS.names("place"):
+            name = f"gpu/{order.partition('/')[2]}+{place.partition('/')[2]}"
+            made = SCHEDULERS.create(name)
+            assert type(made) is SCHEDULERS.resolve(name)
+            assert (type(made.order), type(made.place)) == (GPU_PARTS.resolve(order), GPU_PARTS.resolve(place))

@@ -1,4 +1,4 @@
-"""`dovetail list`: the registered schedulers, or the parts and learners that adaptation chooses from.
+"""`dovetail list`: the registered schedulers, or the parts that they are put together from, and learners.
 
 Imports none of them unless their parameters are asked for.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.core.config import FieldInfo, describe, to_plain
 from dovetail.core.errors import MissingExtra, UnknownName
@@ -18,34 +18,50 @@ from dovetail.schedulers import SCHEDULERS
 Params = dict[str, list[FieldInfo] | MissingExtra]
 
 
+class Row(NamedTuple):
+    """An entry, and the name it is listed under."""
+
+    name: str
+    registry: Registry
+    entry: Entry
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("family", nargs="?", help="only this family, such as dag; of parts, only this verb")
+    parser.add_argument("family", nargs="?", help="only this family, such as dag; of parts, only this family or verb")
     parser.add_argument("--params", action="store_true", help="also show the parameters and their defaults")
-    parser.add_argument("--parts", action="store_true", help="instead, the parts and learners of dag/adaptive")
+    parser.add_argument("--parts", action="store_true", help="instead, what schedulers are put together from")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
 def run(args: argparse.Namespace) -> int:
-    found = _parts(args.family) if args.parts else [(SCHEDULERS, entry) for entry in SCHEDULERS.entries(args.family)]
-    entries = [entry for _, entry in found]
-    params = {entry.name: _params(registry, entry.name) for registry, entry in found} if args.params else None
-    for registry in dict.fromkeys(registry for registry, _ in found):
+    if args.parts:
+        rows = _parts(args.family)
+    else:
+        rows = [Row(entry.name, SCHEDULERS, entry) for entry in SCHEDULERS.entries(args.family)]
+    params = {row.name: _params(row.registry, row.entry.name) for row in rows} if args.params else None
+    for registry in dict.fromkeys(row.registry for row in rows):
         for problem in registry.problems():
             print(f"dovetail: warning: {problem}", file=sys.stderr)
     kind = "parts" if args.parts else "schedulers"
-    print(_as_json(entries, params, kind) if args.json else _as_text(entries, params))
+    print(_as_json(rows, params, kind) if args.json else _as_text(rows, params))
     return 0
 
 
-def _parts(verb: str | None) -> list[tuple[Registry, Entry]]:
+def _parts(wanted: str | None) -> list[Row]:
+    """Those of a family are named with it, but for the parts of dag and the learners, which were there first."""
     from dovetail.adaptation.learners import LEARNERS
     from dovetail.adaptation.parts import PARTS
+    from dovetail.schedulers.gpu_parts import GPU_PARTS
 
-    found = [(registry, entry) for registry in (PARTS, LEARNERS) for entry in registry.entries()]
-    verbs = dict.fromkeys(entry.family for _, entry in found)
-    if verb is not None and verb not in verbs:
-        raise UnknownName("verb", verb, verbs)
-    return [(registry, entry) for registry, entry in found if verb in (None, entry.family)]
+    rows = [Row(entry.name, registry, entry) for registry in (PARTS, LEARNERS) for entry in registry.entries()]
+    families = {"dag": rows, "gpu": [Row(f"gpu/{entry.name}", GPU_PARTS, entry) for entry in GPU_PARTS.entries()]}
+    found = [row for of_family in families.values() for row in of_family]
+    verbs = dict.fromkeys(row.entry.family for row in found)
+    if wanted in families:
+        return families[wanted]
+    if wanted is not None and wanted not in verbs:
+        raise UnknownName("family or verb", wanted, [*families, *verbs])
+    return [row for row in found if wanted in (None, row.entry.family)]
 
 
 def _params(registry: Registry, name: str) -> list[FieldInfo] | MissingExtra:
@@ -57,13 +73,13 @@ def _params(registry: Registry, name: str) -> list[FieldInfo] | MissingExtra:
     return [] if params_type is None else list(describe(params_type))
 
 
-def _as_text(entries: list[Entry], params: Params | None) -> str:
-    width = max(len(entry.name) for entry in entries)
+def _as_text(rows: list[Row], params: Params | None) -> str:
+    width = max(len(row.name) for row in rows)
     lines = []
-    for entry in entries:
-        lines.append(f"{entry.name:<{width}}  {entry.summary}")
+    for row in rows:
+        lines.append(f"{row.name:<{width}}  {row.entry.summary}")
         if params is not None:
-            lines += [f"{'':<{width}}    {line}" for line in _params_as_text(params[entry.name])]
+            lines += [f"{'':<{width}}    {line}" for line in _params_as_text(params[row.name])]
     return "\n".join(lines)
 
 
@@ -88,22 +104,22 @@ def _shown(default: object) -> str:
     return str(plain)
 
 
-def _as_json(entries: list[Entry], params: Params | None, kind: str) -> str:
-    rows = []
-    for entry in entries:
-        row: dict[str, Any] = {
-            "name": entry.name,
-            "family": entry.family,
-            "summary": entry.summary,
-            "origin": entry.origin,
+def _as_json(rows: list[Row], params: Params | None, kind: str) -> str:
+    documents = []
+    for row in rows:
+        document: dict[str, Any] = {
+            "name": row.name,
+            "family": row.entry.family,
+            "summary": row.entry.summary,
+            "origin": row.entry.origin,
         }
-        fields = None if params is None else params[entry.name]
+        fields = None if params is None else params[row.name]
         if isinstance(fields, MissingExtra):
-            row["missing_extra"] = fields.extra
+            document["missing_extra"] = fields.extra
         elif fields is not None:
-            row["params"] = [_field_as_json(field) for field in fields]
-        rows.append(row)
-    return json.dumps({"schema": 1, kind: rows}, indent=2)
+            document["params"] = [_field_as_json(field) for field in fields]
+        documents.append(document)
+    return json.dumps({"schema": 1, kind: documents}, indent=2)
 
 
 def _field_as_json(field: FieldInfo) -> dict[str, Any]:

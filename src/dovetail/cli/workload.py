@@ -1,6 +1,6 @@
 """`dovetail workload describe|validate|generate|import`: workloads as they are kept on disk, of every family.
 
-What differs between the families is in `workload_dag` and `workload_elastic`.
+What differs between the families is in `workload_dag`, `workload_elastic` and `workload_gpu`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from dovetail.core.errors import ConfigError, DovetailError, UnknownName
 
 if TYPE_CHECKING:
     from dovetail.workloads.elastic_source import ElasticSource
+    from dovetail.workloads.gpu_source import GpuSource
+    from dovetail.workloads.readers.imported import Imported
     from dovetail.workloads.source import DagSource
 
 _SOURCE_HELP = (
     "a bundled workload (tpch-like, layered, chains, fork-joins, granularity, changing; oasis-small, oasis-paper; "
-    "parameters as in layered:dags=10) "
+    "small, medium, large, each also -mixed, cloud-2023; parameters as in layered:dags=10) "
 )
 _PLOT_KINDS = (".png", ".svg", ".pdf")
 _FAULTS_SHOWN = 50
@@ -64,8 +66,11 @@ def _configure_describe(parser: argparse.ArgumentParser) -> None:
     elastic = parser.add_argument_group("elastic")
     elastic.add_argument("--servers", type=int, help="hosts to give the load for, half of them for workers")
     elastic.add_argument("--slots", type=int, help="of the horizon")
-    elastic.add_argument("--jobs", type=int, help="in the horizon, for the load")
-    elastic.add_argument("--seed", type=seed, help="of the jobs that are drawn (0)")
+    elastic.add_argument("--jobs", type=int, help="in the horizon, for the load; gpu: of a sequence")
+    elastic.add_argument("--seed", type=seed, help="of the jobs that are drawn (0); gpu, too")
+    gpu = parser.add_argument_group("gpu")
+    _configure_cluster(gpu)
+    gpu.add_argument("--beside", metavar="NAME|DIR", help="compare with: a workload, or a folder of the 2023 trace")
 
 
 def _configure_validate(parser: argparse.ArgumentParser) -> None:
@@ -82,21 +87,23 @@ def _configure_generate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--arrivals",
         help="dag: batch, poisson, or trace (a window of the recorded jobs); elastic: also uniform, bursts, or "
-        "counts:file=FILE; poisson:span=0.5",
+        "counts:file=FILE; poisson:span=0.5; gpu: poisson, diurnal, uniform, batch, trace; poisson:load=0.9",
     )
     parser.add_argument("--seed", type=seed, default=0, help="of the sequence (0)")
     dag = parser.add_argument_group("dag")
-    dag.add_argument("--interval", type=float, help="poisson: mean seconds between jobs")
-    dag.add_argument("--load", type=float, help="poisson: work as a share of what --executors can do (0.85)")
+    dag.add_argument("--interval", type=float, help="poisson: mean seconds between jobs; gpu, too")
+    dag.add_argument("--load", type=float, help="poisson: work as a share of what --executors can do (0.85); gpu, too")
     dag.add_argument("--executors", type=int, help="what --load and --deadlines refer to (50)")
     dag.add_argument("--weights", metavar="W,W,...", help="draw each job's weight from these")
     dag.add_argument("--deadlines", metavar="LOW,HIGH", help="due at arrival + factor x time alone on the cluster")
     elastic = parser.add_argument_group("elastic")
     elastic.add_argument("--slots", type=int, help="of the horizon")
+    _configure_cluster(parser.add_argument_group("gpu"))
     _configure_output(parser)
 
 
 def _configure_import(parser: argparse.ArgumentParser) -> None:
+    from dovetail.cli.workload_gpu import IMPORT as GPU_READERS
     from dovetail.workloads.readers import READERS
 
     width = max(map(len, READERS))
@@ -119,7 +126,23 @@ def _configure_import(parser: argparse.ArgumentParser) -> None:
     elastic.add_argument("--times", action="store_true", help="arrival-counts: a line is the time of an arrival in s")
     elastic.add_argument("--jobs-from", metavar="NAME", help="bundled elastic workload that jobs are drawn from")
     elastic.add_argument("--at", metavar="W,P", help="elastic-speeds: workers and servers of the speed taken (4,4)")
+    gpu = parser.add_argument_group(", ".join(GPU_READERS))
+    _configure_cluster(gpu)
+    gpu.add_argument("--longest", type=float, metavar="S", help="leave out jobs that ran longer than so many seconds")
+    gpu.add_argument("--kind", help="what all jobs with GPUs train (drawn)")
+    gpu.add_argument("--kinds-seed", type=seed, metavar="N", help="of kinds and estimates that are drawn (0)")
+    gpu.add_argument("--error-sigma", type=float, metavar="S", help="of estimates that nobody made (0.5)")
+    gpu.add_argument("--cpus-per-gpu", type=float, metavar="N", help="where the trace does not say (4)")
+    gpu.add_argument("--memory-per-gpu", type=float, metavar="GB", help="where the trace does not say (32)")
     _configure_output(parser)
+
+
+def _configure_cluster(parser: Any) -> None:
+    parser.add_argument(
+        "--cluster",
+        metavar="NAME|FILE",
+        help="a name, with what differs (small:machines=12,kinds=[v100x4,t4x4],rack=4), or a .csv or .toml file",
+    )
 
 
 def _configure_output(parser: argparse.ArgumentParser) -> None:
@@ -131,13 +154,14 @@ def _configure_output(parser: argparse.ArgumentParser) -> None:
 def _describe(args: argparse.Namespace) -> int:
     from dovetail.cli import workload_dag as dag
     from dovetail.cli import workload_elastic as elastic
+    from dovetail.cli import workload_gpu as gpu
     from dovetail.workloads.family import workload_family
 
     if args.plot is not None:
         _require_plot_target(args.plot)
     family = workload_family(args.workload)
-    _own_options(args, family, {"dag": dag.DESCRIBE, "elastic": elastic.DESCRIBE})
-    summary, text = elastic.describe(args) if family == "elastic" else dag.describe(args)
+    _own_options(args, family, {"dag": dag.DESCRIBE, "elastic": elastic.DESCRIBE, "gpu": gpu.DESCRIBE})
+    summary, text = {"dag": dag.describe, "elastic": elastic.describe, "gpu": gpu.describe}[family](args)
     if args.plot is not None:
         print(f"dovetail: wrote {args.plot}", file=sys.stderr)
     print(json.dumps(summary, indent=2, ensure_ascii=False) if args.json else text)
@@ -147,6 +171,7 @@ def _describe(args: argparse.Namespace) -> int:
 def _validate(args: argparse.Namespace) -> int:
     from dovetail.workloads.readers.directory import family_of
     from dovetail.workloads.readers.elastic_native import find_elastic_faults
+    from dovetail.workloads.readers.gpu_native import find_gpu_faults
     from dovetail.workloads.readers.native import find_faults
 
     if not args.directory.is_dir():
@@ -154,8 +179,8 @@ def _validate(args: argparse.Namespace) -> int:
         raise DovetailError(f"workload {args.directory}: {what}")
     if args.limit < 0:
         raise ConfigError(f"--limit is {args.limit}; expected 0 (all) or more")
-    elastic = family_of(args.directory) == "elastic"
-    faults = find_elastic_faults(args.directory) if elastic else find_faults(args.directory)
+    find = {"elastic": find_elastic_faults, "gpu": find_gpu_faults}.get(family_of(args.directory) or "", find_faults)
+    faults = find(args.directory)
     shown = faults if args.limit == 0 else faults[: args.limit]
     if args.json:
         fields = ("file", "row", "field", "problem", "expected")
@@ -175,13 +200,15 @@ def _validate(args: argparse.Namespace) -> int:
 def _generate(args: argparse.Namespace) -> int:
     from dovetail.cli import workload_dag as dag
     from dovetail.cli import workload_elastic as elastic
+    from dovetail.cli import workload_gpu as gpu
     from dovetail.workloads.family import workload_family
     from dovetail.workloads.store import require_target
 
     require_target(args.out, force=args.force)
     family = workload_family(args.workload)
-    _own_options(args, family, {"dag": dag.GENERATE, "elastic": elastic.GENERATE})
-    source, made = elastic.generate(args) if family == "elastic" else dag.generate(args)
+    _own_options(args, family, {"dag": dag.GENERATE, "elastic": elastic.GENERATE, "gpu": gpu.GENERATE})
+    generate: dict[str, Any] = {"dag": dag.generate, "elastic": elastic.generate, "gpu": gpu.generate}
+    source, made = generate[family](args)
     return _write(source, made, args)
 
 
@@ -190,6 +217,7 @@ def _import(args: argparse.Namespace) -> int:
 
     from dovetail.cli import workload_dag as dag
     from dovetail.cli import workload_elastic as elastic
+    from dovetail.cli import workload_gpu as gpu
     from dovetail.workloads.readers import READERS
     from dovetail.workloads.readers.directory import family_of
     from dovetail.workloads.store import require_target
@@ -197,11 +225,17 @@ def _import(args: argparse.Namespace) -> int:
     require_target(args.out, force=args.force)
     if args.source not in READERS:
         raise UnknownName("source", args.source, READERS)
-    given = _reader_options(args, {**dag.IMPORT, **elastic.IMPORT})
+    given = _reader_options(args, {**dag.IMPORT, **elastic.IMPORT, **gpu.IMPORT})
     if not args.path.exists():
         raise DovetailError(f"{args.path}: no such file or folder")
-    is_elastic = args.source in elastic.IMPORT or (args.source == "dovetail" and family_of(args.path) == "elastic")
-    imported = elastic.read_foreign(args) if is_elastic else dag.read_foreign(args)
+    family = family_of(args.path) if args.source == "dovetail" else None
+    imported: Imported[Any]
+    if args.source in gpu.IMPORT or family == "gpu":
+        imported = gpu.read_foreign(args)
+    elif args.source in elastic.IMPORT or family == "elastic":
+        imported = elastic.read_foreign(args)
+    else:
+        imported = dag.read_foreign(args)
     for note in imported.notes:
         print(f"dovetail: note: {note}", file=sys.stderr)
     made: dict[str, Any] = {"command": "import", "source": args.source, "path": args.path.name, **given}
@@ -233,13 +267,17 @@ def _reader_options(args: argparse.Namespace, allowed: Mapping[str, Iterable[str
     return given
 
 
-def _write(source: DagSource | ElasticSource, made: dict[str, Any], args: argparse.Namespace) -> int:
+def _write(source: DagSource | ElasticSource | GpuSource, made: dict[str, Any], args: argparse.Namespace) -> int:
     from dovetail.workloads.elastic_source import ElasticSource
     from dovetail.workloads.elastic_store import write_elastic
+    from dovetail.workloads.gpu_source import GpuSource
+    from dovetail.workloads.gpu_store import write_gpu
     from dovetail.workloads.store import write_source
 
     if isinstance(source, ElasticSource):
         manifest = write_elastic(source, args.out, provenance=made, force=args.force)
+    elif isinstance(source, GpuSource):
+        manifest = write_gpu(source, args.out, provenance=made, force=args.force)
     else:
         manifest = write_source(source, args.out, provenance=made, force=args.force)
     if args.json:

@@ -73,7 +73,9 @@ def _build(cls: type[Any], values: Mapping[str, object], place: Place, base: Any
     hints = field_types(cls)
     for key in values:
         if key not in hints:
-            raise ConfigError(f"{place.at(str(key))}: unknown key{did_you_mean(str(key), hints)}")
+            within = [repr(one.name) for one in describe(cls) if one.name.endswith(f".{key}")]
+            close = f"; did you mean {' or '.join(within)}?" if within else did_you_mean(str(key), hints)
+            raise ConfigError(f"{place.at(str(key))}: unknown key{close}")
     given = {field.name: _default(field, base) for field in _fields(cls)}
     for key, value in values.items():
         hint, below = hints[key], given[key]

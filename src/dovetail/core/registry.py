@@ -4,6 +4,9 @@ Because targets are strings, listing every scheduler imports none of them. Packa
 project join through an entry-point group; their names are read from package metadata, again
 without importing anything. A name claimed twice belongs to nobody: using it is an error that names
 both claimants, for a silent winner would change results.
+
+The names of a family may also be put together from parts, `gpu/drf+load-balance`: every combination is a name, those
+that are registered are the ones listed.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from dovetail.core.errors import ConfigError, RegistryError, UnknownName
 from dovetail.core.spec import parse_spec, read_overrides
 
 _NAME = re.compile(r"[a-z][a-z0-9]*/[a-z0-9]+(-[a-z0-9]+)*")
+_COMPOSED = re.compile(_NAME.pattern + r"(\+[a-z0-9]+(-[a-z0-9]+)*)+")
 _TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
@@ -32,9 +36,10 @@ class Entry:
     target: str  # "module:attribute"
     summary: str
     origin: str = "dovetail"
+    parts: tuple[str, ...] = ()  # names in the registry of the family's parts; then the target puts them together
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
+        if not (_COMPOSED if self.parts else _NAME).fullmatch(self.name):
             raise RegistryError(
                 f"malformed name {self.name!r} from {self.origin}: expected family/name in small letters, "
                 "such as 'dag/weighted-fair'"
@@ -50,6 +55,15 @@ class Entry:
         return self.name.partition("/")[0]
 
 
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """How the names of a family are put together."""
+
+    parts: Registry
+    verbs: tuple[str, ...]  # families of `parts`, in the order of a name
+    target: str  # of a function from the parts' classes to the class of the whole
+
+
 class Registry:
     """Names of one kind of thing, such as schedulers, and where each of them is implemented."""
 
@@ -60,10 +74,27 @@ class Registry:
         self._entries: dict[str, Entry] = {}
         self._contested: dict[str, str] = {}  # name -> why nobody may use it
         self._problems: list[str] = []
+        self._compositions: dict[str, Composition] = {}
 
     def register(self, name: str, target: str, summary: str) -> None:
         """Add one of the project's own; a taken name or a malformed target is an error at once."""
         entry = Entry(name, target, summary)
+        if name in self._entries:
+            raise RegistryError(self._clash(self._entries[name], entry))
+        self._entries[name] = entry
+
+    def compose(self, family: str, parts: Registry, verbs: tuple[str, ...], target: str) -> None:
+        """From now on a part of each verb makes a name of the family: `family/first+second`.
+
+        `target` leads to a function that takes the parts' classes and returns the class of the whole; the same one for
+        the same parts.
+        """
+        self._compositions[family] = Composition(parts, verbs, target)
+
+    def register_composed(self, name: str, summary: str) -> None:
+        """List a name that is put together from parts, under a summary of its own."""
+        composition, parts = self._taken_apart(name)
+        entry = Entry(name, composition.target, summary, parts=parts)
         if name in self._entries:
             raise RegistryError(self._clash(self._entries[name], entry))
         self._entries[name] = entry
@@ -89,9 +120,11 @@ class Registry:
         self._read_group()
         if name in self._contested:
             raise RegistryError(self._contested[name])
-        if name not in self._entries:
-            raise UnknownName(self.kind, name, self._entries)
-        return self._entries[name]
+        if name in self._entries:
+            return self._entries[name]
+        if "+" in name and name.partition("/")[0] in self._compositions:
+            return self._put_together(name)
+        raise UnknownName(self.kind, name, self._entries)
 
     def problems(self) -> list[str]:
         """What is wrong with installed plug-ins; shown to the user, but no reason to stop."""
@@ -101,8 +134,15 @@ class Registry:
     def resolve(self, name: str) -> Any:
         """The thing itself, imported now."""
         entry = self.entry(name)
+        made = self._import(entry)
+        if not entry.parts:
+            return made
+        parts = self._compositions[entry.family].parts
+        return made(*(parts.resolve(part) for part in entry.parts))
+
+    def _import(self, entry: Entry) -> Any:
         module_name, _, attribute = entry.target.partition(":")
-        what = f"{self.kind} {name!r}"
+        what = f"{self.kind} {entry.name!r}"
         try:
             module = import_module(module_name)
         except ModuleNotFoundError as error:
@@ -140,6 +180,25 @@ class Registry:
                 raise ConfigError(f"{self.kind} {name!r} takes no parameters, got {sorted(overrides)}")
             return target()
         return target(build(params_type, read_overrides(params_type, overrides, name), name))
+
+    def _taken_apart(self, name: str) -> tuple[Composition, tuple[str, ...]]:
+        """The parts of a composed name, whether they exist or not: listing must not look for plug-ins."""
+        family, _, rest = name.partition("/")
+        composition, words = self._compositions[family], rest.split("+")
+        if len(words) != len(composition.verbs) or not all(words):
+            raise ConfigError(f"{self.kind} {name!r}: expected {family}/{'+'.join(composition.verbs)}")
+        return composition, tuple(f"{verb}/{word}" for verb, word in zip(composition.verbs, words, strict=True))
+
+    def _put_together(self, name: str) -> Entry:
+        """The entry of a name that is registered only in its parts."""
+        composition, parts = self._taken_apart(name)
+        for part in parts:
+            verb, _, word = part.partition("/")
+            known = [one.partition("/")[2] for one in composition.parts.names(verb)]
+            if word not in known:
+                raise UnknownName(f"{verb} in {self.kind} {name!r}:", word, known)
+        found = [composition.parts.entry(part) for part in parts]
+        return Entry(name, composition.target, "; ".join(part.summary for part in found), parts=parts)
 
     def _read_group(self) -> None:
         """Read the entry-point group once, on the first question about names."""

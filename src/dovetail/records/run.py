@@ -72,7 +72,7 @@ class Run(ABC):
 
 def run_name(scheduler: str, seed: int, params: Mapping[str, Any] | None = None) -> str:
     """`dag-fair-spill-s0`; parameters that differ from the defaults add a short digest of themselves."""
-    name = scheduler.replace("/", "-")
+    name = scheduler.replace("/", "-").replace("+", "-")
     if params:
         name += "-" + hashlib.sha256(canonical_params(params).encode()).hexdigest()[:8]
     return check_run_name(f"{name}-s{seed}", "run name")

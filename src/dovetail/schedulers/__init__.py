@@ -7,6 +7,7 @@ project join through the entry-point group `dovetail.schedulers`.
 from __future__ import annotations
 
 from dovetail.core.registry import Registry
+from dovetail.schedulers.gpu_parts import GPU_PARTS, GPU_VERBS
 
 SCHEDULERS = Registry("scheduler", entry_point_group="dovetail.schedulers")
 
@@ -48,6 +49,29 @@ _add(
     "oasis that may move what it admitted",
 )
 _add("elastic/learned", "learned.elastic.learned:Learned", "oasis-replan at prices that a network scales")
+
+SCHEDULERS.compose("gpu", GPU_PARTS, GPU_VERBS, f"{__name__}.heuristic.gpu.pairing:pair")
+for _name, _summary in (
+    ("fifo+first-fit", "first come, first served, on the first machines with room"),
+    ("fifo+load-balance", "first come, first served, on the machines with the most free GPUs"),
+    ("drf+first-fit", "the user with the lowest dominant share, first machines with room"),
+    ("drf+load-balance", "the user with the lowest dominant share, most free GPUs"),
+):
+    SCHEDULERS.register_composed(f"gpu/{_name}", _summary)
+_add("gpu/tetris", "heuristic.gpu.tetris:Tetris", "job and machine that match best, short jobs favoured")
+for _name, _summary in (
+    ("sjf+best-fit", "least estimated time first, where the least is left over"),
+    ("srtf+pack", "least GPU time left first, on the fullest machines"),
+    ("srtf+topology", "least GPU time left first, on as few machines and racks as possible"),
+    ("las+pack", "least GPU time received first, on the fullest machines"),
+    ("max-min+topology", "fair speeds over types of GPUs by LP, machines close together"),
+    ("easy-backfill+best-fit", "first come, gaps filled with what delays nobody, best fit"),
+    ("fifo+least-allocated", "first come, first served, as Kubernetes spreads"),
+    ("fifo+most-allocated", "first come, first served, as Kubernetes packs"),
+    ("fifo+fgd", "first come, first served, least growth of fragmentation"),
+):
+    SCHEDULERS.register_composed(f"gpu/{_name}", _summary)
+_add("gpu/random", "heuristic.gpu.random:Random", "any job, any machine with room: the floor to beat")
 
 # Schedulers made of schedulers live above this layer.  They are lines here all the same, and not an entry point of our
 # own: that would be read from the installed metadata, and a checkout would lack them until it is installed again.

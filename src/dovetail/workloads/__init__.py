@@ -5,6 +5,9 @@ from dovetail.workloads.dag import WAVES, DagCatalogue, DagWorkload
 from dovetail.workloads.elastic import ElasticWorkload
 from dovetail.workloads.elastic_arrivals import ElasticArrivals
 from dovetail.workloads.elastic_source import ElasticSource, open_elastic
+from dovetail.workloads.gpu import GpuWorkload
+from dovetail.workloads.gpu_arrivals import GpuArrivals
+from dovetail.workloads.gpu_source import GpuSource, open_gpu
 from dovetail.workloads.source import DagSource, open_source
 
 __all__ = [
@@ -17,6 +20,10 @@ __all__ = [
     "ElasticArrivals",
     "ElasticSource",
     "ElasticWorkload",
+    "GpuArrivals",
+    "GpuSource",
+    "GpuWorkload",
     "open_elastic",
+    "open_gpu",
     "open_source",
 ]

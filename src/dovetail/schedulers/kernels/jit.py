@@ -6,6 +6,7 @@ from pathlib import Path
 
 from numba import njit
 
+import dovetail.core
 from dovetail.core.stale_code import forget_stale_code
 
 OPTIONS = {"cache": True, "nogil": True}
@@ -13,6 +14,8 @@ entry = njit(**OPTIONS)
 """For functions that Python calls."""
 kernel = njit(**OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """For functions that only compiled ones call."""
+bare = njit(**OPTIONS, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""The same for those that make no arrays: numba's reference counts would take most of the time of a short one."""
 
 
-forget_stale_code(Path(__file__).parent)
+forget_stale_code(Path(__file__).parent, Path(dovetail.core.__file__).parent)

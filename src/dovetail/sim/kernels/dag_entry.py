@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
 
 from dovetail.sim.kernels import dag_state as layout
 from dovetail.sim.kernels.dag_decisions import apply, apply_at, decide_and_step, held, run_compiled, step
@@ -65,64 +62,46 @@ if numba.config.DISABLE_JIT:
         return memory
 
 else:
-
-    @intrinsic
-    def _array(typing_context, address, rows, columns, dtype):
-        """The array at an address, (columns,) if rows is None, else (rows, columns); it owns nothing."""
-        flat = isinstance(rows, types.NoneType)
-        element = dtype.dtype  # numba's name for it, of a number class and of a record alike
-        kind = types.Array(element, 1 if flat else 2, "C")
-
-        def generate(context, builder, signature, arguments):
-            array = context.make_array(kind)(context, builder)
-            size = context.get_abi_sizeof(context.get_data_type(element))
-            step = context.get_constant(types.intp, size)
-            shape = [arguments[2]] if flat else [arguments[1], arguments[2]]
-            strides = [step] if flat else [builder.mul(arguments[2], step), step]
-            data = builder.inttoptr(arguments[0], array.data.type)
-            populate_array(array, data, shape, strides, step, None)
-            return array._getvalue()
-
-        return kind(address, rows, columns, dtype), generate
+    from dovetail.sim.kernels.raw_arrays import array_at
 
     @kernel
     def opened(a):
         """The arrays behind the addresses."""
         one = DagOne(
-            _array(a[0], None, a[1], WORLD),
-            _array(a[2], None, a[3], JOB),
-            _array(a[4], None, a[5], STAGE),
-            _array(a[6], None, a[7], np.int64),
-            _array(a[8], None, a[9], EXECUTOR),
-            _array(a[10], None, a[11], COMMITMENT),
-            _array(a[12], None, a[13], EVENT),
-            _array(a[14], None, a[15], GROUP),
-            _array(a[16], None, a[17], QUEUE),
-            _array(a[18], None, a[19], np.int64),
-            _array(a[20], None, a[21], SETTINGS),
-            _array(a[22], None, a[23], LEVEL),
-            _array(a[24], None, a[25], np.int64),
-            _array(a[26], None, a[27], DAG),
-            _array(a[28], None, a[29], ROW),
-            _array(a[30], None, a[31], EDGE),
-            _array(a[32], None, a[33], np.int64),
-            _array(a[34], None, a[35], np.int64),
-            _array(a[36], None, a[37], SLOT),
-            _array(a[38], None, a[39], np.float64),
+            array_at(a[0], None, a[1], WORLD),
+            array_at(a[2], None, a[3], JOB),
+            array_at(a[4], None, a[5], STAGE),
+            array_at(a[6], None, a[7], np.int64),
+            array_at(a[8], None, a[9], EXECUTOR),
+            array_at(a[10], None, a[11], COMMITMENT),
+            array_at(a[12], None, a[13], EVENT),
+            array_at(a[14], None, a[15], GROUP),
+            array_at(a[16], None, a[17], QUEUE),
+            array_at(a[18], None, a[19], np.int64),
+            array_at(a[20], None, a[21], SETTINGS),
+            array_at(a[22], None, a[23], LEVEL),
+            array_at(a[24], None, a[25], np.int64),
+            array_at(a[26], None, a[27], DAG),
+            array_at(a[28], None, a[29], ROW),
+            array_at(a[30], None, a[31], EDGE),
+            array_at(a[32], None, a[33], np.int64),
+            array_at(a[34], None, a[35], np.int64),
+            array_at(a[36], None, a[37], SLOT),
+            array_at(a[38], None, a[39], np.float64),
         )
         records = DagRecords(
-            _array(a[40], None, a[41], TASK_RECORD),
-            _array(a[42], None, a[43], DECISION_RECORD),
+            array_at(a[40], None, a[41], TASK_RECORD),
+            array_at(a[42], None, a[43], DECISION_RECORD),
         )
         buffers = DagBuffers(
-            _array(a[44], JOB_INTS, a[45], np.int64),
-            _array(a[46], None, a[47], np.int64),
-            _array(a[48], JOB_FLOATS, a[49], np.float64),
-            _array(a[50], STAGE_INTS, a[51], np.int64),
-            _array(a[52], STAGE_FLOATS, a[53], np.float64),
-            _array(a[54], STAGE_FLAGS, a[55], np.bool_),
-            _array(a[56], EDGE_INTS, a[57], np.int64),
-            _array(a[58], None, a[59], np.int64),
+            array_at(a[44], JOB_INTS, a[45], np.int64),
+            array_at(a[46], None, a[47], np.int64),
+            array_at(a[48], JOB_FLOATS, a[49], np.float64),
+            array_at(a[50], STAGE_INTS, a[51], np.int64),
+            array_at(a[52], STAGE_FLOATS, a[53], np.float64),
+            array_at(a[54], STAGE_FLAGS, a[55], np.bool_),
+            array_at(a[56], EDGE_INTS, a[57], np.int64),
+            array_at(a[58], None, a[59], np.int64),
         )
         return DagMemory(one, records, buffers)
 

@@ -32,22 +32,23 @@ NO_ROUND, GROUP_ROUND, STAGE_ROUND = 0, 1, 2
 OK, BAD_STAGE, NOT_VALID, LIMIT_TOO_LOW, LIMIT_TOO_HIGH, BAD_CLASS, CLASS_DOES_NOT_FIT = 0, 1, 2, 3, 4, 5, 6
 
 
-def _layout(ints: str = "", floats: str = "", unsigned: str = "") -> np.dtype[np.void]:
+def record_type(ints: str = "", floats: str = "", unsigned: str = "") -> np.dtype[np.void]:
+    """A record of numbers of 8 bytes with these names."""
     fields = [(name, "i8") for name in ints.split()] + [(name, "f8") for name in floats.split()]
     return np.dtype(fields + [(name, "u8") for name in unsigned.split()], align=True)
 
 
-SETTINGS = _layout(
+SETTINGS = record_type(
     "num_executors num_classes num_levels idle_until_arrival pool_forgets",
     "moving_delay_s straggler_probability straggler_factor mean_time_to_failure_s repair_s",
 )
-LEVEL = _layout("below", "up")  # for n executors at home: level index, probability of the next one instead
-DAG = _layout("stage_ptr edge_ptr", "work_s")  # one row more than DAGs
-ROW = _layout("tasks num_parents child_ptr profile", "mean_s critical_path_s cpu memory")  # one more than stages
-EDGE = _layout("parent child")  # stages within the DAG
-SLOT = _layout("start count")  # samples of (stage, wave, level)
+LEVEL = record_type("below", "up")  # for n executors at home: level index, probability of the next one instead
+DAG = record_type("stage_ptr edge_ptr", "work_s")  # one row more than DAGs
+ROW = record_type("tasks num_parents child_ptr profile", "mean_s critical_path_s cpu memory")  # one more than stages
+EDGE = record_type("parent child")  # stages within the DAG
+SLOT = record_type("start count")  # samples of (stage, wave, level)
 
-WORLD = _layout(
+WORLD = record_type(
     "num_jobs next_arrival in_system first_active last_active unsaturated_jobs heap_size version checked event_job "
     "total_free round_kind round_source round_job round_executor round_left round_id free_commitment events decisions "
     "task_records decision_records at_work refused",
@@ -61,28 +62,30 @@ event_job: of the event just handled.  round_source: group (job + 1) or stage; r
 stage's round, -1 once given away; round_left: executors on offer.  at_work: executors outside the common pool and not
 away.
 """
-JOB = _layout(
+JOB = record_type(
     "dag first_stage stages_left unsaturated home incoming outgoing next prev",
     "arrival_s weight deadline_s finish_s",
 )
 """unsaturated: number of such stages; home: executors there; incoming, outgoing: moving or
 committed to it from elsewhere; committed from it to another job."""
-STAGE = _layout(
+STAGE = record_type(
     "job row unstarted left running reserved parents_left parents_unsaturated chosen_round offered starts commit_head "
     "commit_tail"
 )
 """chosen_round: the last in which it was chosen; offered: version at which its executors were; starts: tasks begun."""
-EXECUTOR = _layout("state home stage last_stage wave kind next failures", "start_s failure_s")
+EXECUTOR = record_type("state home stage last_stage wave kind next failures", "start_s failure_s")
 """stage: works on, moves to, or parked for; last_stage: of its last task at this home, -1 = fresh; kind: its class."""
-COMMITMENT = _layout("target kind count next")
-EVENT = _layout("key", "time")
-GROUP = _layout(
+COMMITMENT = record_type("target kind count next")
+EVENT = record_type("key", "time")
+GROUP = record_type(
     "total offered"
 )  # free executors with one home, by home + 1; version when last offered, -1 = not offered
-QUEUE = _layout("free_head free_tail free_count park_head park_tail")  # idle executors, by (home + 1) * classes + class
+QUEUE = record_type(
+    "free_head free_tail free_count park_head park_tail"
+)  # idle executors, by (home + 1) * classes + class
 
-TASK_RECORD = _layout("executor job stage wave lost", "start_s end_s")
-DECISION_RECORD = _layout("source_job source_stage on_offer job stage limit given executor_class reason", "time_s")
+TASK_RECORD = record_type("executor job stage wave lost", "start_s end_s")
+DECISION_RECORD = record_type("source_job source_stage on_offer job stage limit given executor_class reason", "time_s")
 
 
 def allocate(shape: int | tuple[int, ...], layout: np.dtype[np.void]) -> Records:

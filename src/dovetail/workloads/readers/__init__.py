@@ -8,6 +8,12 @@ READERS = {
     "elastic-csv": "elastic training jobs, one in each line of a CSV file with a header",
     "arrival-counts": "arrivals per slot: JSON, CSV, or the jobs of an Alibaba trace; jobs are drawn (--jobs-from)",
     "elastic-speeds": "measured speeds of parameter-server training: fitted, and made kinds of job (--jobs-from)",
+    "alibaba-gpu2023": "the Alibaba GPU cluster trace of 2023: pods, and machines if their list is beside it",
+    "alibaba-pai2020": "the Alibaba PAI trace of 2020: tables of jobs, tasks, instances and machines",
+    "philly": "the job log of the Philly trace (JSON)",
+    "helios": "a Helios trace: cluster_log.csv",
+    "slurm-sacct": "what Slurm remembers: output of sacct -P or sacct --json",
+    "gpu-csv": "GPU training jobs, one in each line of a CSV file with a header",
     "dovetail": "a workload directory whose tables were edited by hand: checked and sealed anew",
     # "spark": Spark event logs, in readers/spark.py
 }

@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
+from dovetail.core.delimited import read_text, refusal, split_rows
 from dovetail.core.elastic import Floats
 from dovetail.core.errors import ConfigError, DovetailError, Fault, InvalidWorkload, UnknownName
 from dovetail.workloads.elastic_setting import MAX_SLOT_S, MAX_SLOTS
-from dovetail.workloads.readers.delimited import read_text, refusal, split_rows
 
 _EXPECTED = "arrival counts: JSON lists, a count per line, or time,count"
 _SLOT_S = 1200.0

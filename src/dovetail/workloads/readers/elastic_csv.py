@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from dovetail.core.delimited import read_text, refusal, split_rows
 from dovetail.core.elastic import Ints
 from dovetail.core.errors import ConfigError, Fault, InvalidWorkload
 from dovetail.workloads.elastic_arrivals import ElasticArrivals
@@ -36,7 +37,6 @@ from dovetail.workloads.elastic_schema import INTEGERS, JOB_COLUMNS, NUMBERS
 from dovetail.workloads.elastic_setting import MAX_SERVERS, MAX_SLOT_S, MAX_SLOTS
 from dovetail.workloads.elastic_source import ElasticSource
 from dovetail.workloads.elastic_tables import record_from_table
-from dovetail.workloads.readers.delimited import read_text, refusal, split_rows
 from dovetail.workloads.readers.imported import Imported
 from dovetail.workloads.tables import make_table
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from dovetail.workloads.elastic_source import ElasticSource
+from dovetail.workloads.gpu_source import GpuSource
 from dovetail.workloads.source import DagSource
 
-Source = TypeVar("Source", DagSource, ElasticSource)
+Source = TypeVar("Source", DagSource, ElasticSource, GpuSource)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,1 @@
+"""Which waiting job is taken next, a file for each answer."""

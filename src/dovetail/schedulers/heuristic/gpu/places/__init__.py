@@ -1,0 +1,1 @@
+"""On which machines the workers of a job stand, a file for each answer."""
