@@ -7,15 +7,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.cli import main
-from dovetail.schedulers import SCHEDULERS
 
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SCHEDULERS, "_entries", dict(SCHEDULERS._entries))
-    SCHEDULERS.register("gpu/test-fifo", "tests.execution.slurm.schedulers:FifoFirstFit", "jobs by arrival, first fit")
 
 
 @pytest.mark.parametrize(
@@ -24,7 +17,8 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
         ([], "either --partition P or --marker M"),
         (["--partition", "gpu", "--marker", "ml"], "either --partition P or --marker M"),
         (["--partition", "gpu", "--engine", "local"], "unknown engine 'local'"),
-        (["--partition", "gpu", "--scheduler", "gpu/test-fifa"], "did you mean 'gpu/test-fifo'"),
+        (["--partition", "gpu", "--scheduler", "gpu/fifo+first-fat"], "did you mean 'first-fit'"),
+        (["--partition", "gpu", "--speeds", "nowhere.csv"], "nowhere.csv"),
         (["--partition", "gpu", "--scheduler", "dag/fifo"], "unknown gpu scheduler 'dag/fifo'"),
         (["--partition", "a,b"], "the name of one"),
         (["--marker", "two words"], "one word of letters"),
@@ -37,7 +31,7 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_bad_options_are_explained(options: list[str], said: str, capsys: Capture) -> None:
-    assert main(["run", "gpu", "--scheduler", "gpu/test-fifo", *options]) == 2
+    assert main(["run", "gpu", *options]) == 2
     printed = capsys.readouterr()
     assert said in printed.err and not printed.out
 
@@ -47,5 +41,5 @@ def test_without_slurm_it_says_what_is_missing(
     options: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert main(["run", "gpu", "--scheduler", "gpu/test-fifo", *options]) == 2
+    assert main(["run", "gpu", *options]) == 2
     assert "squeue is not installed" in capsys.readouterr().err

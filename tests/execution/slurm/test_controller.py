@@ -10,13 +10,16 @@ import pytest
 from tests.execution.slurm.paper_slurm import OWNER, START_S, PaperSlurm, a_job, a_node
 from tests.execution.slurm.schedulers import FifoFirstFit, Idle, ShortestMostFree
 
+from dovetail.cluster.gpu_speed import default_speeds
 from dovetail.core.errors import InvalidDecision
 from dovetail.core.gpu import GpuDecision, GpuInfo, GpuView
 from dovetail.execution.engines.slurm.asking import GpuScheduler
+from dovetail.execution.engines.slurm.cluster import Kinds
 from dovetail.execution.engines.slurm.controller import SlurmController
 from dovetail.execution.engines.slurm.jobs import SlurmJob
 from dovetail.execution.engines.slurm.messages import Instruction, Lease, LetGo, Note, Retrace, SlurmOptions, Tell
 from dovetail.execution.engines.slurm.trace import trace_of
+from dovetail.schedulers import SCHEDULERS
 
 ACTING = SlurmOptions(partition="gpu", act=True)
 HELD = {"is_held": True, "reason": "JobHeldUser", "eligible_s": 0.0}
@@ -102,7 +105,7 @@ def test_schedulers_differ_in_order_and_place() -> None:
         a_job(1, wishes=("is a job array",)),
         a_job(1, required_nodes=("n2",)),
         a_job(1, "gres:gpu:5"),
-        a_job(1, "gres:gpu:H100:1"),
+        a_job(1, "gres:gpu:MI300:1"),
     ],
     ids=lambda job: f"{job.partition} {job.reason} {job.admin_comment} {job.wishes} {job.gres_per_node}",
 )
@@ -351,6 +354,30 @@ def test_it_is_asked_when_something_has_changed_and_begins_anew_with_other_machi
     slurm.nodes["n2"] = a_node("n2")
     assert told(step(slurm, control)) == {2: ("n2",)}
     assert len(scheduler.infos) == 2 and slurm.events("cluster")
+
+
+@pytest.mark.parametrize("name", SCHEDULERS.names("gpu"))
+def test_every_scheduler_gets_everything_done(name: str) -> None:
+    """On two types of GPUs, with gangs on different nodes, shares of GPUs and jobs without any."""
+    nodes = [a_node("n1"), a_node("n2", gpu_type="A100"), a_node("n3", gpus=8)]
+    gang = {"max_nodes": 2, "tres": {"node": 2.0, "mem": 2048.0}, "cpus": 2, "tasks": 2}
+    jobs = [a_job(number, f"gres:gpu:{number % 4 + 1}", user=f"u{number % 3}") for number in range(1, 9)]
+    jobs += [
+        a_job(9, "gres:gpu:2", **gang),
+        a_job(10, "gres:gpu:A100:1"),
+        a_job(11, ""),
+        a_job(12, "gres:gpu:4", **gang),
+    ]
+    slurm = PaperSlurm(jobs, nodes)
+    speeds = Kinds.of(default_speeds())
+    control = SlurmController(SCHEDULERS.create(name), np.random.default_rng(0), ACTING, OWNER, speeds)
+    for moment in range(60):
+        step(slurm, control, seconds=20.0)
+        for number in [number for number, job in slurm.jobs.items() if job.state == "RUNNING"][: moment % 2]:
+            slurm.end(number)
+    assert all(job.state == "COMPLETED" for job in slurm.jobs.values())
+    assert len(slurm.events("landed")) == 12 and not slurm.events("astray", "back", "refused")
+    assert all(note.facts["reason"] != "unstated" for note in slurm.events("told"))
 
 
 def test_a_run_can_be_replayed() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.execution.slurm.paper_slurm import START_S, a_job, a_node, recorded_jobs, recorded_nodes
 
 from dovetail.cluster.gpu import TYPE_INDEX
+from dovetail.cluster.gpu_speed import default_speeds
 from dovetail.core.gpu import GpuView
 from dovetail.execution.engines.slurm.cluster import OTHER, Cluster, Kinds, cluster_of, is_same
 from dovetail.execution.engines.slurm.estimates import NO_LIMIT_S, Estimates
@@ -36,20 +37,22 @@ def test_machines() -> None:
 
 
 def test_types_are_known_by_what_sites_call_them() -> None:
-    nodes = [a_node("a", gpu_type="nvidia_a100-sxm4-80gb"), a_node("b", gpu_type="a10g"), a_node("c", gpu_type="")]
+    nodes = [a_node("a", gpu_type="nvidia_a100-sxm4-80gb"), a_node("b", gpu_type="a10g-24gb"), a_node("c", gpu_type="")]
     cluster = cluster_of(nodes, {}, Kinds(), "T4")
     assert [cluster.info.type_name[kind] for kind in cluster.info.machine_type] == ["A100", "A10", "T4"]
-    assert cluster.type_of("tesla_a100") == A100 and cluster.type_of("h100") == -1
-    new = cluster_of([a_node("a", gpu_type="h100")], {}, Kinds(), "T4")
-    assert new.info.type_name[-1] == "h100" and new.info.kind_speed[0, -1] == 1
-    assert "h100" in new.notices[0]
+    assert cluster.type_of("tesla_a100") == A100 and cluster.type_of("mi300x") == -1
+    new = cluster_of([a_node("a", gpu_type="mi300x")], {}, Kinds(), "T4")
+    assert new.info.type_name[-1] == "mi300x" and new.info.kind_speed[0, -1] == 1
+    assert "mi300x" in new.notices[0]
 
 
 def test_kinds_of_training() -> None:
     kinds = Kinds(("bert",), np.full((1, len(TYPE_INDEX)), 0.5), np.array([0.2]))
     cluster = cluster_of(recorded_nodes(), {}, kinds, "V100")
     assert cluster.kind_of("bert") == 0 and cluster.kind_of("what") == 1
-    assert cluster.info.kind_speed[:, V100].tolist() == [0.5, 1.0]
+    assert cluster.info.kind_speed[:, V100].tolist() == [0.5, 0.5]
+    shipped = cluster_of(recorded_nodes(), {}, Kinds.of(default_speeds()), "V100").info
+    assert shipped.kind_name[-1] == OTHER and shipped.kind_speed[-1, A100] > shipped.kind_speed[-1, V100]
 
 
 def test_the_same_machines_are_recognised() -> None:
@@ -81,7 +84,7 @@ def test_shapes_of_recorded_jobs(name: str, shape: Shape | str) -> None:
         ({"gres_per_node": "gres:shard:2"}, Shape(1, 0.5, 1, 1.0)),
         ({"gres_per_node": "gres:shard:4"}, Shape(1, 1.0, 1, 1.0)),
         ({"gres_per_node": "gres:shard:5"}, "asks for shards of several GPUs"),
-        ({"gres_per_node": "gres:gpu:H100:1"}, "asks for GPUs of type H100, which no node has"),
+        ({"gres_per_node": "gres:gpu:MI300:1"}, "asks for GPUs of type MI300, which no node has"),
         ({"gres_per_node": "gres:gpu:1,gres:nic:1"}, "asks for several generic resources"),
         ({"gres_per_node": "gres:nic:1"}, "asks for nic"),
         (

@@ -10,6 +10,7 @@ from dovetail.execution.engines.slurm.trace import BACK, FREE, TAKING, TOLD, is_
 
 LONGEST_HANDOVER_S = 600.0  # a marked job that may not begin for longer means it
 HELD_BY_USER = "JobHeldUser"
+NO_GPUS = "cpu"  # kind of training
 
 UNTOUCHED, TAKE, CLEAN_UP, WATCH = "untouched", "take", "clean up", "watch"
 
@@ -63,4 +64,10 @@ def described(job: SlurmJob, cluster: Cluster, options: SlurmOptions) -> Shape |
         return "names its nodes"
     if job.wishes:
         return job.wishes[0]
-    return shape_of(job, cluster, cluster.kind_of(said(job, options.marker).get("kind", "")))
+    return shape_of(job, cluster, kind_of(job, cluster, options))
+
+
+def kind_of(job: SlurmJob, cluster: Cluster, options: SlurmOptions) -> int:
+    """What its user says, or what it must be without GPUs."""
+    wants_gpus = job.gres_per_node or job.gres_per_task or job.gres_per_job
+    return cluster.kind_of(said(job, options.marker).get("kind", "" if wants_gpus else NO_GPUS))

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from dovetail.core.gpu import Ints
-from dovetail.execution.engines.slurm.candidates import described
+from dovetail.execution.engines.slurm.candidates import described, kind_of
 from dovetail.execution.engines.slurm.cluster import Cluster
 from dovetail.execution.engines.slurm.jobs import SlurmJob
 from dovetail.execution.engines.slurm.messages import Observation, SlurmOptions
 from dovetail.execution.engines.slurm.room import Room
 from dovetail.execution.engines.slurm.shape import Shape
-from dovetail.execution.engines.slurm.trace import said
 from dovetail.execution.engines.slurm.view import Running, running_of
 
 
@@ -63,6 +62,4 @@ class Site:
         return [name for name in dict.fromkeys(names) if name not in fine]
 
     def running(self, job: SlurmJob, shape: Shape | None) -> Running | None:
-        return running_of(
-            job, self.cluster, self.cluster.kind_of(said(job, self._options.marker).get("kind", "")), shape
-        )
+        return running_of(job, self.cluster, kind_of(job, self.cluster, self._options), shape)
