@@ -131,7 +131,8 @@ def is_free(job: dict[str, Any]) -> bool:
     """As if nobody stood in front of Slurm."""
     no_lease = job["eligible_time"] <= time.time() + 1
     trace = job["admin_comment"]
-    return no_lease and not job["required_nodes"] and (not trace or trace.endswith(" free]")) and job["priority"] > 0
+    untied = not job["required_nodes"] and not job["excluded_nodes"]
+    return no_lease and untied and (not trace or trace.endswith(" free]")) and job["priority"] > 0
 
 
 @pytest.mark.parametrize("scheduler", [FIFO, SECOND])

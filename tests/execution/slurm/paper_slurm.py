@@ -79,13 +79,14 @@ class PaperSlurm:
             job = self.jobs[one.job]
             if isinstance(one, Lease):
                 job = replace(job, eligible_s=one.until_s, is_held=job.is_held and not one.release)
-                job = replace(job, required_nodes=() if one.clear else job.required_nodes)
+                job = replace(job, required_nodes=(), excluded_nodes=()) if one.clear else job
                 job = job if one.comment is None else replace(job, admin_comment=one.comment)
             elif isinstance(one, Tell):
-                job = replace(job, required_nodes=one.nodes, admin_comment=one.comment, eligible_s=self.now_s)
+                job = replace(job, required_nodes=one.nodes, excluded_nodes=one.not_on)
+                job = replace(job, admin_comment=one.comment, eligible_s=self.now_s)
             elif isinstance(one, LetGo):
-                cleared = () if one.clear else job.required_nodes
-                job = replace(job, required_nodes=cleared, admin_comment=one.comment, eligible_s=self.now_s)
+                job = replace(job, required_nodes=(), excluded_nodes=()) if one.clear else job
+                job = replace(job, admin_comment=one.comment, eligible_s=self.now_s)
             elif isinstance(one, Retrace):
                 job = replace(job, admin_comment=one.comment)
             self.jobs[one.job] = job

@@ -104,6 +104,7 @@ def test_schedulers_differ_in_order_and_place() -> None:
         a_job(1, admin_comment="[dovetail here/9/9 free]", comment="dovetail", **HELD),
         a_job(1, wishes=("is a job array",)),
         a_job(1, required_nodes=("n2",)),
+        a_job(1, excluded_nodes=("n2",)),
         a_job(1, "gres:gpu:5"),
         a_job(1, "gres:gpu:MI300:1"),
     ],
@@ -205,6 +206,18 @@ def test_cancelled_and_vanished_jobs_are_forgotten() -> None:
     del slurm.jobs[3]
     assert not acts(step(slurm, control))
     assert control.counts == {"queued": 0, "told": 0, "running": 1}
+
+
+def test_a_job_of_several_tasks_gets_no_other_nodes_and_loses_that_with_its_place() -> None:
+    tasks = {"tasks": 2, "cpus": 2, "gres_per_node": "", "gres_per_task": "gres:gpu:2", "memory_per_node": False}
+    slurm, control = paper(a_job(1, **tasks), a_job(2)), controller()
+    first, second = (one for one in step(slurm, control) if isinstance(one, Tell))
+    assert (first.nodes, first.not_on) == (("n1",), ("n2",))
+    assert (second.nodes, second.not_on) == (("n2",), ())
+    step(slurm, control)
+    slurm.requeue(1)
+    step(slurm, control)
+    assert not slurm.jobs[1].required_nodes and not slurm.jobs[1].excluded_nodes
 
 
 def test_a_gang_on_different_nodes() -> None:

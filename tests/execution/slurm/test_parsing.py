@@ -6,11 +6,13 @@ import json
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.execution.slurm.paper_slurm import RECORDED, recorded_jobs, recorded_nodes
 
 from dovetail.execution.engines.slurm.errors import SlurmError
 from dovetail.execution.engines.slurm.gres import Gres, parse_gres, parse_tres
-from dovetail.execution.engines.slurm.hostlist import expand
+from dovetail.execution.engines.slurm.hostlist import expand, fold
 from dovetail.execution.engines.slurm.jobs import parse_jobs
 from dovetail.execution.engines.slurm.nodes import parse_nodes, parse_racks
 
@@ -28,6 +30,17 @@ from dovetail.execution.engines.slurm.nodes import parse_nodes, parse_racks
 )
 def test_lists_of_nodes(text: str, names: list[str]) -> None:
     assert list(expand(text)) == names
+
+
+@given(st.lists(st.from_regex(r"[a-c][0-9]{0,3}", fullmatch=True), unique=True, max_size=12))
+def test_lists_of_nodes_are_folded_and_expanded(names: list[str]) -> None:
+    assert sorted(expand(fold(names))) == sorted(names)
+
+
+def test_lists_of_nodes_are_short() -> None:
+    assert fold([f"n{number}" for number in (1, 2, 3, 5, 9, 10, 11)]) == "n[1-3,5,9,10-11]"
+    assert fold(["gpu-08", "gpu-09", "gpu-10", "login"]) == "login,gpu-[08-09],gpu-10"
+    assert fold(["n7"]) == "n7" and fold([]) == ""
 
 
 @pytest.mark.parametrize("text", ["n[1-", "n1]", "n[1-x]", "n[5-1]", "n[]", "a,,b", "n[1-999999999]", "n[[1]]"])

@@ -12,10 +12,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from dovetail.execution.engines.slurm.client import SlurmClient
+from dovetail.execution.engines.slurm.hostlist import fold
 from dovetail.execution.engines.slurm.messages import Act, Lease, LetGo, Retrace, Tell
 from dovetail.execution.engines.slurm.trace import QUEUED, TAKING
 
 ASIDE = "now+60"  # out of the way for as long as the next command takes, and Slurm's again if none follows
+
+UNTIED = {"ReqNodeList": "", "ExcNodeList": ""}
 
 
 def carry_out(client: SlurmClient, acts: Sequence[Act], now_s: float) -> list[tuple[Act, str]]:
@@ -57,13 +60,14 @@ def _lease(client: SlurmClient, act: Lease, now_s: float) -> str | None:
         why = why or client.release([act.job]).get(act.job)
         return why or client.update([act.job], **comment).get(act.job)
     why = client.update([act.job], **until).get(act.job)
-    more = {**({"ReqNodeList": ""} if act.clear else {}), **_nice(act.nice), **comment}
+    more = {**(UNTIED if act.clear else {}), **_nice(act.nice), **comment}
     return why or (client.update([act.job], **more).get(act.job) if more else None)
 
 
 def _tell(client: SlurmClient, act: Tell) -> str | None:
     why = client.update([act.job], StartTime=ASIDE).get(act.job)
-    settings = {"ReqNodeList": ",".join(act.nodes), "AdminComment": act.comment, **_nice(act.nice)}
+    nodes = {"ReqNodeList": fold(act.nodes), **({"ExcNodeList": fold(act.not_on)} if act.not_on else {})}
+    settings = {**nodes, "AdminComment": act.comment, **_nice(act.nice)}
     why = why or client.update([act.job], **settings).get(act.job)
     return why or client.update([act.job], StartTime="now").get(act.job)
 
@@ -71,7 +75,7 @@ def _tell(client: SlurmClient, act: Tell) -> str | None:
 def let_go(client: SlurmClient, act: LetGo) -> str | None:
     """It is Slurm's, and not tied to nodes by us."""
     why = client.update([act.job], StartTime=ASIDE).get(act.job) if act.clear else None
-    settings = {**({"ReqNodeList": ""} if act.clear else {}), **_nice(act.nice), "AdminComment": act.comment}
+    settings = {**(UNTIED if act.clear else {}), **_nice(act.nice), "AdminComment": act.comment}
     why = why or client.update([act.job], **settings).get(act.job)
     return why or client.update([act.job], StartTime="now").get(act.job)
 

@@ -60,8 +60,8 @@ def _is_free(job: SlurmJob, options: SlurmOptions, now_s: float) -> bool:
 def described(job: SlurmJob, cluster: Cluster, options: SlurmOptions) -> Shape | str:
     """What it needs; or, as text, why Slurm has to see to it."""
     trace = trace_of(job)
-    if job.required_nodes and (trace is None or trace.state != TOLD):
-        return "names its nodes"
+    if (job.required_nodes or job.excluded_nodes) and (trace is None or trace.state != TOLD):
+        return "names nodes, or excludes some"
     if job.wishes:
         return job.wishes[0]
     return shape_of(job, cluster, kind_of(job, cluster, options))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from dovetail.execution.engines.slurm.errors import SlurmError
 
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
+_NUMBERED = re.compile(r"(.*?)(\d+)")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 MAX_NODES = 200_000  # of one list: a typing error must not fill the memory
 
@@ -16,6 +18,32 @@ def expand(text: str) -> tuple[str, ...]:
     if not text or text == "(null)":
         return ()
     return tuple(name for word in _words(text) for name in _names(word, text))
+
+
+def fold(names: Iterable[str]) -> str:
+    """A list that `expand` makes these names of again, as short as numbers at the end allow."""
+    groups: dict[tuple[str, int], list[int]] = {}  # by what stands before the number, and its digits if padded
+    plain = []
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
+        if match is None:
+            plain.append(name)
+        else:
+            groups.setdefault((match[1], len(match[2]) if match[2].startswith("0") else 0), []).append(int(match[2]))
+    for (before, digits), numbers in groups.items():
+        parts: list[list[int]] = []
+        for number in sorted(set(numbers)):
+            if (
+                parts
+                and number == parts[-1][1] + 1
+                and len(f"{number:0{digits}d}") == len(f"{parts[-1][0]:0{digits}d}")
+            ):
+                parts[-1][1] = number
+            else:
+                parts.append([number, number])
+        words = [f"{low:0{digits}d}" + (f"-{high:0{digits}d}" if high > low else "") for low, high in parts]
+        plain.append(f"{before}[{','.join(words)}]" if len(parts) > 1 or "-" in words[0] else f"{before}{words[0]}")
+    return ",".join(plain)
 
 
 def _words(text: str) -> list[str]:

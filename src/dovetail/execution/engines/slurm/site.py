@@ -56,6 +56,12 @@ class Site:
             self._closed[partition] = np.array(found, np.int64)
         return self._closed[partition]
 
+    def others(self, names: Sequence[str], job: SlurmJob) -> tuple[str, ...]:
+        """The rest of the job's partition."""
+        return tuple(
+            node.name for node in self.seen.nodes if job.partition in node.partitions and node.name not in names
+        )
+
     def lost(self, names: Sequence[str]) -> list[str]:
         """Those of the nodes where nothing can begin now."""
         fine = {node.name for node in self.seen.nodes if not node.trouble}
