@@ -72,7 +72,7 @@ class Eager:
 
     def _place(self, view, job, workers, free):
         bandwidth = (float(demand(view, job, role)[BANDWIDTH]) for role in (WORKER, SERVER))
-        wanted = {WORKER: workers, SERVER: servers_needed(workers, *bandwidth)}
+        wanted = {WORKER: workers, SERVER: int(servers_needed(workers, *bandwidth))}
         rows = []
         for role, left in wanted.items():
             for host in range(len(free[role])):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch", reason="torch is not installed: pip install 'dovetail[learn]'")
 
-from dovetail.cli import main
+from dovetail.cli import main, run_elastic
 from dovetail.records.elastic import ElasticRun
 from dovetail.records.run import read_run
 
@@ -108,6 +110,16 @@ def test_a_calibration_is_measured_and_used(tmp_path: Path, capsys: Capture) -> 
     assert sorted(path.name for path in (tmp_path / "kept" / "runs").iterdir()) == ["elastic-drf-s0", "elastic-fifo-s0"]
 
 
+@pytest.mark.parametrize("wrong", ["Infinity", "NaN", "-1", "0", '"x"', "1e12"])
+def test_a_calibration_without_a_speed_is_refused(wrong: str, tmp_path: Path, capsys: Capture) -> None:
+    coefficients = ", ".join(f'"{name}": {wrong}' for name in ("1", "1/p", "w/p", "w", "p"))
+    file = tmp_path / "calibration.json"
+    file.write_text(f'{{"calibrations": [{{"model": "mlp", "pad_s": 0.04, "coefficients": {{{coefficients}}}}}]}}')
+    words = ["--scheduler", "elastic/fifo", "--models", "mlp", "--calibration", str(file)]
+    assert main(["run", "elastic", *words]) == 2
+    assert "expected" in capsys.readouterr().err
+
+
 def processes_of(folder: Path) -> list[int]:
     """Those that were started with this folder for temporary files."""
     found = []
@@ -120,26 +132,61 @@ def processes_of(folder: Path) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupt_leaves_no_process_behind(number: signal.Signals, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "dovetail", *QUICK, "--scheduler", "elastic/fifo", "--slots", "100"]
+def start(folder: Path, *options: str) -> subprocess.Popen[str]:
+    """A run that is training, with this folder for temporary files."""
+    folder.mkdir()
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}, text=True
+        [sys.executable, "-m", "dovetail", *QUICK, "--scheduler", "elastic/fifo", "--slots", "100", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(folder)},
+        text=True,
     )
     assert process.stderr is not None
     for line in process.stderr:
         if "training" in line:
             break
-    end_s = time.monotonic() + 90.0
-    while len(processes_of(tmp_path)) < 4 and time.monotonic() < end_s:
+    return process
+
+
+def wait_until(happened: Callable[[], bool], seconds: float) -> bool:
+    end_s = time.monotonic() + seconds
+    while not happened() and time.monotonic() < end_s:
         time.sleep(0.05)
-    assert len(processes_of(tmp_path)) >= 4  # itself, the nursery, a worker, a server
+    return happened()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupt_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
+    """No process, no temporary file; and no record of a run that has not come to its first checkpoint."""
+    folder, out = tmp_path / "temporary", tmp_path / "run"
+    process = start(folder, "--slot", "60", "--out", str(out))
+    assert wait_until(lambda: len(processes_of(folder)) >= 4, 90.0)  # itself, the nursery, a worker, a server
     process.send_signal(number)
     process.communicate(timeout=30)
     assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
-    end_s = time.monotonic() + 10.0
-    while processes_of(tmp_path) and time.monotonic() < end_s:
-        time.sleep(0.05)
-    assert processes_of(tmp_path) == []
-    if number == signal.SIGINT:
-        assert list(tmp_path.iterdir()) == []
+    assert wait_until(lambda: processes_of(folder) == [], 10.0)
+    assert list(folder.iterdir()) == []
+    assert out.exists() == (number == signal.SIGKILL)
+
+
+def test_an_interrupt_leaves_the_checkpoints_there_are(tmp_path: Path) -> None:
+    folder, out = tmp_path / "temporary", tmp_path / "run"
+    process = start(folder, "--out", str(out))
+    assert wait_until(lambda: any(out.rglob("*.safetensors")), 90.0)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert f"{out}/checkpoints/elastic-fifo-s0; to run there again, give --force" in said
+    assert (out / "manifest.json").is_file() and any(out.rglob("*.safetensors"))
+
+
+def test_the_recorded_command_has_everything_that_matters() -> None:
+    parser = argparse.ArgumentParser()
+    run_elastic.configure(parser)
+    given = ["--scheduler", "elastic/drf", "--calibration", "c.json", "--engine", "ray", "--address", "here:1"]
+    given += ["--kill-every", "2", "--seed", "3"]
+    command = run_elastic._command(parser.parse_args(["elastic", *given]))
+    again = run_elastic._command(parser.parse_args(command.split()[2:]))
+    assert command == again
+    assert all(word in command.split() for word in given)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from tests.workloads.samples import DATA, needs_data
 
-from dovetail.cluster.elastic_speed import TERMS, SpeedModel, SpeedPoint, fit_speed
+from dovetail.cluster.elastic_speed import TERMS, SpeedModel, SpeedPoint, fit_speed, held_out_error
 from dovetail.cluster.elastic_speed_file import read_speeds
 from dovetail.core.errors import DovetailError
 
@@ -47,6 +47,16 @@ def test_with_noise_no_coefficient_is_negative_and_the_error_is_that_of_the_nois
     assert fit.median_error < fit.p90_error
 
 
+def test_what_was_left_out_of_the_fit_is_predicted_worse():
+    """Exactly without noise; with noise and as many coefficients as measurements the fit's own error says nothing."""
+    model = SpeedModel("async", (1.0, 0.5, 0.3, 0.1, 0.05))
+    assert held_out_error("async", measured(model)) == pytest.approx(0, abs=1e-6)
+    noisy = measured(model, noise=0.1)
+    few = [point for point in noisy if (point.workers, point.servers) in {(1, 1), (2, 1), (4, 1), (4, 2), (8, 4)}]
+    assert held_out_error("async", few) > 2 * fit_speed("async", few).median_error
+    assert np.isnan(held_out_error("async", noisy[:2]))
+
+
 def test_too_few_or_impossible_measurements_are_refused():
     with pytest.raises(DovetailError, match="at least two"):
         fit_speed("sync", [SpeedPoint(1, 1, 2.0), SpeedPoint(1, 1, 2.1)])
@@ -65,3 +75,4 @@ def test_the_published_measurements_are_fitted_well():
         assert fit.median_error < 0.07
         assert fit.p90_error < 0.20
         assert fit.r_squared > 0.9
+        assert fit.median_error < held_out_error(mode, points) < 0.08

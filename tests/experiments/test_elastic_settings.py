@@ -65,6 +65,13 @@ def test_comparisons_are_run_kept_and_gone_on_with(tmp_path, monkeypatch):
     assert again.mean(OASIS) == found.mean(OASIS) > 0
 
 
+def test_the_slow_one_meets_all_sequences_where_it_is_the_yardstick(tmp_path):
+    """As the only published one it is the best of them."""
+    args = Namespace(out=tmp_path, seeds=2, workers=1)
+    found = measured("tiny", SMALL, [OASIS, "elastic/dorm"], args, slow=1)
+    assert len(found.values["elastic/dorm"]["total_utility"]) == 2
+
+
 def test_labels_of_the_sensitivity_are_those_of_the_records(tmp_path):
     """Every value that a table asks for is one that is run."""
     run = {Contender.of(spec).entry for spec in elastic_sensitivity.specs()}

@@ -105,3 +105,6 @@ def test_the_command(tmp_path, capsys):
     for wrong in (["--set", "pairs"], ["--mix", "0"], ["--profile", "huge"], ["--workers", "0"], ["--minutes", "0"]):
         assert main(["train", "elastic", *wrong, "--out", str(tmp_path / "no")]) == 2
         assert not (tmp_path / "no").exists()
+    capsys.readouterr()
+    assert main(["evaluate", str(tmp_path / "run")]) == 2
+    assert f"its network is {tmp_path / 'run' / 'checkpoint'}" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from dovetail.core.config import build, read_toml
+from dovetail.core.errors import ConfigError
 from dovetail.core.spec import split_specs
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ class Arguments(ABC):
         for item in sorted(fields(self), key=lambda item: item.name in shared):  # the family's own first
             value = changed.get(item.name, getattr(self, item.name))
             default = item.default if item.default_factory is MISSING else item.default_factory()
-            if value is not None and value != default:
+            if value is True and default is False:
+                words.append(f"--{item.name.replace('_', '-')}")
+            elif value is not None and value != default:
                 words += [f"--{item.name.replace('_', '-')}", _written(value)]
         return shlex.join(words)
 
@@ -75,6 +78,17 @@ def check_range(values: object, *ranges: tuple[str, int, int]) -> None:
         value = getattr(values, name)
         if value is not None and not low <= value <= high:
             raise ValueError(f"{name} is {value}; expected {low} or more, {high} at most")
+
+
+def read_numbers(option: str, text: str, expected: str, *counts: int) -> list[float]:
+    """So many numbers between colons."""
+    try:
+        numbers = [float(part) for part in text.split(":")]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in counts or any(number != number for number in numbers):
+        raise ConfigError(f"{option}: cannot read {text!r}; expected {expected}")
+    return numbers
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:

@@ -18,6 +18,7 @@ from dovetail.schedulers import SCHEDULERS
 OPTIONS = {
     "dag": "dovetail.cli.options_dag:DagArguments",
     "elastic": "dovetail.cli.options_elastic:ElasticArguments",
+    "gpu": "dovetail.cli.options_gpu:GpuArguments",
 }
 """Family -> its options, imported when a command is about it."""
 

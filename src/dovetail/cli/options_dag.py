@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from dovetail.cli.arguments import Arguments, add_config, check_range
+from dovetail.cli.arguments import Arguments, add_config, check_range, read_numbers
 from dovetail.core.dag import ExecutorClass
 from dovetail.core.errors import ConfigError, UnknownName
 
@@ -39,7 +39,7 @@ def _classes(text: str) -> list[dict[str, object]]:
 
     found: list[dict[str, object]] = []
     for part in text.split(","):
-        count, cpu, memory = _numbers("--classes", part, "COUNT:CPU:MEMORY, such as 30:1:0.5", 3)
+        count, cpu, memory = read_numbers("--classes", part, "COUNT:CPU:MEMORY, such as 30:1:0.5", 3)
         if not (count.is_integer() and count <= MAX_EXECUTORS):
             raise ConfigError(
                 f"--classes: a count of {count:g} in {part!r}; expected a whole number, {MAX_EXECUTORS:,} at most"
@@ -49,23 +49,13 @@ def _classes(text: str) -> list[dict[str, object]]:
 
 
 def _failures(text: str) -> dict[str, object]:
-    numbers = _numbers("--failures", text, "MTTF or MTTF:REPAIR in seconds, such as 3600:60", 1, 2)
+    numbers = read_numbers("--failures", text, "MTTF or MTTF:REPAIR in seconds, such as 3600:60", 1, 2)
     return dict(zip(("mean_time_s", "repair_s"), numbers, strict=False))
 
 
 def _stragglers(text: str) -> dict[str, object]:
-    probability, factor = _numbers("--stragglers", text, "P:FACTOR, such as 0.05:3", 2)
+    probability, factor = read_numbers("--stragglers", text, "P:FACTOR, such as 0.05:3", 2)
     return {"probability": probability, "factor": factor}
-
-
-def _numbers(option: str, text: str, expected: str, *counts: int) -> list[float]:
-    try:
-        numbers = [float(part) for part in text.split(":")]
-    except ValueError:
-        numbers = []
-    if len(numbers) not in counts or any(number != number for number in numbers):
-        raise ConfigError(f"{option}: cannot read {text!r}; expected {expected}")
-    return numbers
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dovetail.cli import run_elastic
+from dovetail.cli import run_elastic, run_gpu
 from dovetail.cli.arguments import add_output, read_arguments
 from dovetail.cli.exit_codes import EXIT_FAILED
 from dovetail.cli.matrix_progress import note, open_run_set
@@ -30,13 +30,16 @@ DEFAULT_EXECUTORS = 10  # fewer than a simulation's 50, for here each is a proce
 
 
 def family_of(arguments: Sequence[str]) -> str:
-    """`dovetail run elastic` trains for real; everything else names a workload of DAGs."""
-    return "elastic" if arguments[:1] == ["elastic"] else "dag"
+    """`run elastic` trains for real, `run gpu` stands in front of Slurm; everything else names a workload of DAGs."""
+    return arguments[0] if arguments[:1] in (["elastic"], ["gpu"]) else "dag"
 
 
 def configure(parser: argparse.ArgumentParser, family: str) -> None:
     if family == "elastic":
         run_elastic.configure(parser)
+        return
+    if family == "gpu":
+        run_gpu.configure(parser)
         return
     add_setting(parser, positional=True, executors=DEFAULT_EXECUTORS)
     parser.add_argument("--scheduler", required=True, metavar="NAME", help="such as dag/weighted-fair:alpha=-1")
@@ -54,6 +57,8 @@ def configure(parser: argparse.ArgumentParser, family: str) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.workload == "elastic":
         return run_elastic.run(args)
+    if args.workload == "gpu":
+        return run_gpu.run(args)
     from dovetail.core.seeds import SeedTree
     from dovetail.evaluation.contenders import Contender
     from dovetail.execution.replay import Replay

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import shlex
 import sys
 from collections.abc import Iterator
@@ -127,9 +128,10 @@ def _train(
     seeds = SeedTree(args.seed)
     chance = seeds.child("scheduler", contender.name)
     setting = ElasticOptions(cluster)
-    with _fleet(args) as fleet:
+    with contextlib.ExitStack() as stack:
+        fleet = stack.enter_context(_fleet(args))
         batch_s = known if known is not None else _measure(fleet, options, cluster)
-        writer = _open_records(args, options.facts(batch_s), cluster, contender)
+        writer = stack.enter_context(_records(args, options.facts(batch_s), cluster, contender))
         workload = draw(options, batch_s, seeds.child("workload"))
         note("simulating the same jobs ...")
         simulated = simulate(ElasticWorld(workload.table, setting, seeds), contender.create(), chance.generator())
@@ -226,20 +228,45 @@ def _read_calibration(path: Path, options: LiveOptions, cluster: VirtualCluster)
         pad_s, speed = models[model]
         if pad_s != options.pad_s:
             raise ConfigError(f"{path}: measured with --pad {pad_s:g}, this run has --pad {options.pad_s:g}")
-        if len(speed.coefficients) != 5 or not speed.worker_s(workers, min(workers, servers)) > 0:
+        known = speed.coefficients
+        if len(known) != 5 or not all(0.0 <= one < math.inf for one in known) or not any(known):
             raise ConfigError(f"{path}: the coefficients of {model} make no speed; {expected}")
         found[model] = speed.worker_s(workers, min(workers, servers))
     return found
 
 
+@contextlib.contextmanager
+def _records(
+    args: argparse.Namespace, facts: dict[str, Any], cluster: VirtualCluster, contender: Contender
+) -> Iterator[RecordWriter | None]:
+    """Where the run will be kept, before it takes its time; runs of other schedulers on the same jobs may be there.
+
+    A run that does not come to its end leaves its checkpoints, or nothing if there are none.
+    """
+    if args.out is None:
+        yield None
+        return
+    writer = _open_records(args, facts, cluster, contender)
+    checkpoints = args.out / CHECKPOINTS / _run_name(contender, args.seed)
+    _make(checkpoints)
+    try:
+        yield writer
+    except BaseException:
+        if any(checkpoints.iterdir()):
+            note(f"checkpoints of the last whole slot are in {checkpoints}; to run there again, give --force")
+        else:
+            checkpoints.rmdir()
+            with contextlib.suppress(OSError):  # those of other runs
+                checkpoints.parent.rmdir()
+            writer.abandon()
+        raise
+
+
 def _open_records(
     args: argparse.Namespace, facts: dict[str, Any], cluster: VirtualCluster, contender: Contender
-) -> RecordWriter | None:
-    """Where the run will be kept, before it takes its time; runs of other schedulers on the same jobs may be there."""
+) -> RecordWriter:
     from dovetail.cli.matrix_progress import open_records
 
-    if args.out is None:
-        return None
     writer = open_records(
         args.out,
         force=args.force,
@@ -251,7 +278,6 @@ def _open_records(
     )
     if writer.has_run(_run_name(contender, args.seed)):
         raise ConfigError(f"{args.out}: has a run of {contender.spec} already; give another --out, or --force")
-    _make(args.out / CHECKPOINTS / _run_name(contender, args.seed))
     return writer
 
 
@@ -308,6 +334,10 @@ def _command(args: argparse.Namespace) -> str:
         words += ["--margin", f"{args.margin:g}", "--seed", str(args.seed)]
     words += ["--models", args.models, "--pad", f"{args.pad:g}", "--hosts", args.hosts]
     words += ["--server-hosts", args.server_hosts, "--engine", args.engine]
+    if args.address is not None:
+        words += ["--address", args.address]
+    if args.calibration is not None and not args.calibrate:
+        words += ["--calibration", str(args.calibration)]
     if args.kill_every:
         words += ["--kill-every", f"{args.kill_every:g}"]
     return shlex.join(words)

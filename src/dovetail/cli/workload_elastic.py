@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,7 @@ def _read_counts(args: argparse.Namespace) -> Imported[ElasticSource]:
 
 
 def _read_speeds(args: argparse.Namespace) -> Imported[ElasticSource]:
-    from dovetail.cluster.elastic_speed import fit_speed
+    from dovetail.cluster.elastic_speed import fit_speed, held_out_error
     from dovetail.cluster.elastic_speed_file import read_speeds
     from dovetail.workloads.elastic_source import ElasticKind, open_bundled
     from dovetail.workloads.readers.imported import Imported
@@ -116,14 +117,19 @@ def _read_speeds(args: argparse.Namespace) -> Imported[ElasticSource]:
         name = model if models.count(model) == 1 else f"{model} {mode} {batch}"
         fit = fit_speed(mode, points)
         kinds.append(ElasticKind(name, fit.model.worker_s(workers, servers), 0.0))
+        beyond = _held_out(held_out_error(mode, points))
         notes.append(
             f"{name} ({mode}, batches of {batch}): {fit.points} measurements fitted with a median error of "
-            f"{fit.median_error:.1%} (nine in ten within {fit.p90_error:.0%}); a batch takes a worker "
+            f"{fit.median_error:.1%} (nine in ten within {fit.p90_error:.0%}{beyond}); a batch takes a worker "
             f"{kinds[-1].batch_s:.3g} s with {workers} workers and {servers} parameter servers, transfers included"
         )
     if measured.left_out:
         notes.append(f"{measured.left_out} measurements in which a worker did nothing were left out")
     return Imported(replace(source, name=args.path.stem, kinds=tuple(kinds)), tuple(notes))
+
+
+def _held_out(error: float) -> str:
+    return "" if math.isnan(error) else f"; {error:.1%} for numbers of workers and servers left out of the fit"
 
 
 def _allocation(text: str | None) -> tuple[int, int]:

@@ -101,6 +101,22 @@ def fit_speed(mode: Mode, points: Sequence[SpeedPoint]) -> SpeedFit:
     )
 
 
+def held_out_error(mode: Mode, points: Sequence[SpeedPoint]) -> float:
+    """Median error at numbers of workers and servers that the model was not fitted to.
+
+    Each of them is left out in turn and predicted from all others; nan with fewer than three.
+    """
+    where = {(point.workers, point.servers) for point in points}
+    if len(where) < 3:
+        return float("nan")
+    errors: list[float] = []
+    for left_out in sorted(where):
+        model = fit_speed(mode, [p for p in points if (p.workers, p.servers) != left_out]).model
+        predicted = float(model.batches_per_s(*left_out))
+        errors += [abs(predicted / p.batches_per_s - 1) for p in points if (p.workers, p.servers) == left_out]
+    return float(np.median(errors))
+
+
 def _terms(mode: Mode, workers: Floats, servers: Floats) -> Floats:
     """(..., terms)"""
     workers, servers = np.broadcast_arrays(workers, servers)

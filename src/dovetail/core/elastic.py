@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,9 +175,12 @@ def utility(parameters: Floats, delay: Floats) -> Floats:
     return values
 
 
-def servers_needed(workers: int, worker_bandwidth: float, server_bandwidth: float) -> int:
-    """Parameter servers whose bandwidth covers that of the workers: ceil(y b / B), safe against rounding."""
-    return int(np.ceil(workers * worker_bandwidth / server_bandwidth - 1e-9))
+def servers_needed(workers: Any, worker_bandwidth: Any, server_bandwidth: Any) -> Any:
+    """Parameter servers whose bandwidth covers that of the workers: ceil(y b / B), safe against rounding.
+
+    Numbers or arrays of them; what is returned are whole numbers as floats.  Kernels compile this very function.
+    """
+    return np.ceil(workers * worker_bandwidth / np.maximum(server_bandwidth, 1e-300) - 1e-9)
 
 
 __all__ = [

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FAMILIES = {
     "dag": "dovetail.evaluation.family_dag:DagFamily",
     "elastic": "dovetail.evaluation.family_elastic:ElasticFamily",
+    "gpu": "dovetail.evaluation.family_gpu:GpuFamily",
 }
 """Name -> its class, imported when the first thing of that family is asked for."""
 

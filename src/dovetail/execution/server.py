@@ -114,7 +114,7 @@ class Server:
         self._tape = tape
         self._recorder = recorder
         self._beliefs = None if beliefs is None else KeptBeliefs(beliefs, controller.incumbent, self.notice)
-        self._handled_s = self._deaf_since_s = self._origin_s
+        self._handled_s = self._deaf_since_s = self._sent_s = self._origin_s
         self._held_runs: list[Run] = []  # until there is no trouble
         self._unsaved_ends: list[JobEnded] = []
         self._commit_at_s = float("inf")
@@ -163,7 +163,7 @@ class Server:
             self.workers.on_time(now_s)
         if self.hub is not None and self.hub.next_timer_s() <= now_s:
             self.hub.on_time(now_s)
-        self.workers.flush()
+        self._send(now_s)
         if now_s >= self._commit_at_s or now_s >= self._retry_at_s or self._unsaved_ends:
             self.save()
         if self.sockets is not None:
@@ -173,7 +173,7 @@ class Server:
         """Before anybody's time is up, all that was said is heard, and what was sent late is known to be."""
         deaf_s, self._deaf_since_s = now_s - self._deaf_since_s, now_s
         if deaf_s > STALL_S:
-            self.handle(Stalled(deaf_s / self._time_scale))
+            self.handle(Stalled(self.scaled_s(self._sent_s)))
         if self.controller.next_deadline_s <= self.scaled_s(now_s):
             for _ in range(FEW):
                 ready = self.selector.select(0.0)
@@ -183,6 +183,13 @@ class Server:
                     break
         while self.controller.next_timer_s() <= self.scaled_s(now_s):
             self.handle(TimePassed())
+
+    def _send(self, since_s: float) -> None:
+        """What was decided is on its way; what was decided since then and had to wait has its full time from now."""
+        self.workers.flush()
+        if time.monotonic() - since_s > STALL_S:
+            self.handle(Stalled(self.scaled_s(since_s)))
+        self._sent_s = time.monotonic()
 
     def close(self) -> None:
         """Whatever fails on the way, the rest is closed too."""

@@ -19,6 +19,16 @@ from dovetail.records.elastic import (
     ElasticJobRows,
     ElasticRun,
 )
+from dovetail.records.gpu import (
+    GpuDecisionRows,
+    GpuJobRows,
+    GpuMachineRows,
+    GpuOutageRows,
+    GpuPlaceRows,
+    GpuRun,
+    GpuSegmentRows,
+    GpuSpeedRows,
+)
 from dovetail.records.manifest import SCHEMA, canonical_params
 from dovetail.records.run import Run, read_run, run_name, write_run
 from dovetail.records.summary import Summary
@@ -38,6 +48,14 @@ __all__ = [
     "ElasticHostRows",
     "ElasticJobRows",
     "ElasticRun",
+    "GpuDecisionRows",
+    "GpuJobRows",
+    "GpuMachineRows",
+    "GpuOutageRows",
+    "GpuPlaceRows",
+    "GpuRun",
+    "GpuSegmentRows",
+    "GpuSpeedRows",
     "RecordWriter",
     "Records",
     "Run",

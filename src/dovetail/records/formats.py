@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 FORMATS = {
     "dag": "dovetail.records.dag:DagRun",
     "elastic": "dovetail.records.elastic:ElasticRun",
+    "gpu": "dovetail.records.gpu:GpuRun",
 }
 """Family -> the class of its runs, imported when one is read or written."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,14 @@ class RecordWriter:
             write_json(self.directory / TIMINGS, {"schema": SCHEMA, "rows": rows})
         runs = [self._runs[name] for name in sorted(self._runs)]
         write_json(self.directory / MANIFEST, self._facts | {"runs": runs, "files": self._files})
+
+    def abandon(self) -> None:
+        """Take back what `open` began, if nothing has been recorded; the directory stays if it holds anything else."""
+        if self._rows or self._runs:
+            return
+        (self.directory / MANIFEST).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.directory.rmdir()
 
     def _hash_run(self, name: str) -> None:
         for path in sorted((self.directory / RUNS / name).iterdir()):

@@ -160,7 +160,7 @@ def _first_fit(view: ElasticView) -> list[ElasticDecision]:
     found = []
     for job in range(len(view.job_id)):
         worker, server = view.job_worker_demand[job], view.job_server_demand[job]
-        need = servers_needed(1, float(worker[BANDWIDTH]), float(server[BANDWIDTH]))
+        need = int(servers_needed(1, worker[BANDWIDTH], server[BANDWIDTH]))
         here, there = _host(worker_free, worker), _host(server_free, need * server)
         if here < 0 or there < 0:
             continue

@@ -26,7 +26,7 @@ def divisions(workload: ElasticWorkload, cluster: ElasticCluster) -> set[Counts]
     served = _packable(server_capacity, workload.server_demand, most)
     found = set()
     for counts in _packable(worker_capacity, workload.worker_demand, most):
-        if tuple(servers_needed(y, b[i], server_b[i]) for i, y in enumerate(counts)) in served:
+        if tuple(int(servers_needed(y, b[i], server_b[i])) for i, y in enumerate(counts)) in served:
             found.add(counts)
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,12 @@ MAX_VALUE = 1e9  # of a worth, a decay or a due slot; beyond, prices lose their 
 MIN_GBPS = 1e-6
 
 
-def elastic_faults(setting: ElasticSetting, tables: Tables) -> list[Fault]:
-    """Faults in the values of tables whose columns are complete and of the right types."""
-    faults = list(_setting_faults(setting, tables))
+def elastic_faults(setting: ElasticSetting, tables: Tables, *, unread: Collection[str] = ()) -> list[Fault]:
+    """Faults in the values of tables whose columns are complete and of the right types.
+
+    `unread` are files that are there and could not be read, which was told already.
+    """
+    faults = list(_setting_faults(setting, {*tables, *unread}))
     for file, table in tables.items():
         faults += column_faults(file, ELASTIC_LAYOUT.tables[file], table)
         if table.num_rows == 0:
@@ -43,7 +46,7 @@ def elastic_faults(setting: ElasticSetting, tables: Tables) -> list[Fault]:
     return faults
 
 
-def _setting_faults(setting: ElasticSetting, tables: Tables) -> Iterator[Fault]:
+def _setting_faults(setting: ElasticSetting, tables: Collection[str]) -> Iterator[Fault]:
     if setting.generator is None and JOBS not in tables:
         yield Fault(MANIFEST, None, "setting.generator", "neither jobs nor a generator", f"{JOBS}, or a bundled name")
     if setting.generator is not None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.core.elastic import BANDWIDTH, servers_needed
+from dovetail.schedulers.kernels.elastic_costs import servers_for
 from dovetail.schedulers.kernels.elastic_placing import place_evenly, place_in_groups, place_in_order
 
 
@@ -110,3 +111,19 @@ def test_in_groups_what_does_not_fit_is_left():
     assert placed.tolist() == [[1, 1, 1], [1, 0, 0]]
     assert counts.tolist() == [[1, 0], [1, 0]]
     assert free.ravel().tolist() == [0.0, 0.0, 6.0]
+
+
+def test_servers_are_counted_alike_everywhere():
+    """Compiled, single numbers and arrays; what fits exactly takes no server more, and no bandwidth takes none."""
+    from dovetail.schedulers.kernels.jit import entry
+
+    @entry
+    def compiled(workers, b, server_b):
+        return servers_for(workers, b, server_b)
+
+    cases = [(1, 2.0, 5.0, 1), (3, 2.0, 5.0, 2), (3, 0.1, 0.3, 1), (10, 0.3, 1.0, 3), (7, 0.0, 5.0, 0)]
+    cases += [(7, 0.0, 0.0, 0)]
+    workers, b, server_b, expected = (np.array(column) for column in zip(*cases, strict=True))
+    assert servers_needed(workers, b, server_b).tolist() == expected.tolist()
+    for workers, b, server_b, expected in cases:
+        assert int(servers_needed(workers, b, server_b)) == compiled(workers, b, server_b) == expected

@@ -91,6 +91,7 @@ def test_tables_that_are_damaged(stored):
     problems = {fault.file.rpartition("/")[2]: fault.problem for fault in find_elastic_faults(stored)}
     assert problems["history.parquet"] == "missing file"
     assert "truncated" in problems["jobs.parquet"]
+    assert list(problems) == ["jobs.parquet", "history.parquet"]  # and nothing that only follows from these
 
 
 def test_columns_that_are_missing_or_of_another_type(stored):

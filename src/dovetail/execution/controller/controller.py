@@ -131,7 +131,7 @@ class Controller:
         self._manager.on_decision = listener
 
     def _stalled(self, event: Stalled) -> None:
-        self._timers.begin_now(self._manager.now_s - event.for_s, self._manager.now_s)
+        self._timers.begin_now(event.since_s, self._manager.now_s)
 
     def _held(self, _: Held) -> None:
         self._is_held = True

@@ -78,9 +78,9 @@ class SchedulerReplaced(NamedTuple):
 
 
 class Stalled(NamedTuple):
-    """The engine was busy with itself for so long: what it was asked to send in that time is on its way only now."""
+    """The engine was busy with itself since then: what it was asked to send in that time is on its way only now."""
 
-    for_s: float
+    since_s: float
 
 
 class BeliefsGiven(NamedTuple):

@@ -7,11 +7,12 @@ says so.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dovetail.cluster.elastic_speed import SpeedFit, SpeedPoint, fit_speed
+from dovetail.cluster.elastic_speed import SpeedFit, SpeedPoint, fit_speed, held_out_error
 from dovetail.execution.elastic.coordinator import Coordinator
 from dovetail.execution.elastic.drive import one_slot
 from dovetail.execution.elastic.fleet import Fleet
@@ -34,6 +35,11 @@ class Calibration:
     def fit(self) -> SpeedFit:
         return fit_speed("async", self.points)
 
+    def held_out_error(self) -> float | None:
+        """Median error where the model was not fitted; None: measured at too few numbers of workers and servers."""
+        error = held_out_error("async", self.points)
+        return None if math.isnan(error) else error
+
     def to_json(self) -> dict[str, Any]:
         fit = self.fit()
         return {
@@ -43,6 +49,7 @@ class Calibration:
             "coefficients": dict(zip(("1", "1/p", "w/p", "w", "p"), fit.model.coefficients, strict=True)),
             "median_error": fit.median_error,
             "p90_error": fit.p90_error,
+            "held_out_median_error": self.held_out_error(),
             "points": [
                 {
                     "workers": point.workers,
@@ -111,4 +118,7 @@ def as_table(calibrations: Sequence[Calibration]) -> str:
         terms = zip(("", " / p", " w / p", " w", " p"), fit.model.coefficients, strict=True)
         formula = " + ".join(f"{1000 * value:.3g}{term}" for term, value in terms if value > 0)
         lines.append(f"  a worker's mini-batch takes {formula} ms; median error {100 * fit.median_error:.1f} %")
+        held_out = one.held_out_error()
+        if held_out is not None:
+            lines.append(f"  left out of the fit in turn and predicted from all others: {100 * held_out:.1f} %")
     return "\n".join(lines)

@@ -82,6 +82,12 @@ def slot_batches(table: ElasticWorkload) -> Floats:
 
 def draw(options: LiveOptions, batch_s: Mapping[str, float], seeds: SeedTree) -> LiveWorkload:
     """`batch_s`: seconds that a worker takes for a mini-batch of each model, all in all."""
+    for model, seconds in batch_s.items():
+        if seconds * (1.0 + options.margin) > options.slot_s:
+            raise ConfigError(
+                f"a mini-batch of {model} takes {seconds:.3g} s, with a margin of {options.margin:g} more than a slot "
+                f"of {options.slot_s:g} s; expected longer slots"
+            )
     history, _ = _draw(options, batch_s, HISTORY, seeds.child("history"))
     table, training = _draw(options, batch_s, options.jobs, seeds.child("jobs"))
     return LiveWorkload(training, table.with_history(history.jobs()))

@@ -2,10 +2,16 @@
 
     python -m dovetail.execution.elastic.nursery --socket DIR/roles.sock --node NAME
 
-It never computes anything itself, so no thread of torch's exists when it forks.
+It never computes anything itself, so no thread of torch's exists when it forks.  If whoever started it is killed, it
+removes the folder of the socket, which nobody else would.
 """
 
 from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
 
 from dovetail.execution.elastic.network import load_torch
 from dovetail.execution.elastic.role_process import RoleProcess
@@ -16,8 +22,14 @@ class Nursery(NodeManager):
     occupant = "role"
 
     def run(self) -> int:
-        load_torch()
-        return super().run()
+        parent = os.getppid()
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))  # torch takes seconds; then it is heard below
+        try:
+            load_torch()
+            return super().run()
+        finally:
+            if os.getppid() != parent:
+                shutil.rmtree(os.path.dirname(self.socket_path), ignore_errors=True)
 
     def occupy(self, child: Child) -> int:
         return RoleProcess(self.socket_path, child.executor).run()

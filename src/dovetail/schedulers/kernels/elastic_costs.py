@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dovetail.core.elastic import servers_needed
 from dovetail.schedulers.kernels.jit import entry, kernel
 
 ROOM = 1e-9  # against rounding: a worker that fits exactly, fits
@@ -47,9 +48,12 @@ def costs_of_places(price, free, demand, most, unit, fit, out):
     return placed
 
 
+needed = kernel(servers_needed)
+
+
 @kernel
 def servers_for(workers, worker_b, server_b):
-    return int(np.ceil(workers * worker_b / server_b - 1e-9))
+    return int(needed(workers, worker_b, server_b))
 
 
 @entry
@@ -80,10 +84,10 @@ def slot_costs(
         )
         d = 1
         while d <= workers:
-            needed = servers_for(d, worker_b, server_b)
-            if needed > there:
+            serving = servers_for(d, worker_b, server_b)
+            if serving > there:
                 break
-            out[s, d] += servers[needed]
+            out[s, d] += servers[serving]
             d += 1
         room[s] = d - 1
 

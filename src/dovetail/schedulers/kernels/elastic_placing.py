@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.core.elastic import BANDWIDTH
+from dovetail.schedulers.kernels.elastic_costs import servers_for
 from dovetail.schedulers.kernels.jit import entry, kernel
 
 TOLERANCE = 1e-9  # of a demand; the calendar's own is larger
@@ -42,15 +43,6 @@ def take(free, host, demand, sign):
 
 
 @kernel
-def servers_for(count, worker_demand, server_demand):
-    """As `core.elastic.servers_needed`."""
-    b = worker_demand[BANDWIDTH]
-    if b <= 0.0:
-        return 0
-    return int(np.ceil(count * b / server_demand[BANDWIDTH] - 1e-9))
-
-
-@kernel
 def add_worker(worker_free, server_free, worker_demand, server_demand, spread, start, workers, servers, have):
     """One more worker of a job, with the parameter server it may need: both, or False and nothing has changed.
 
@@ -59,7 +51,7 @@ def add_worker(worker_free, server_free, worker_demand, server_demand, spread, s
     host = find_host(worker_free, worker_demand, start[0])
     if host < 0:
         return False
-    if servers_for(have[0] + 1, worker_demand, server_demand) > have[1]:
+    if servers_for(have[0] + 1, worker_demand[BANDWIDTH], server_demand[BANDWIDTH]) > have[1]:
         server_host = find_host(server_free, server_demand, start[1])
         if server_host < 0:
             return False

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from numba import njit
 
+import dovetail.core
 from dovetail.core.stale_code import forget_stale_code
 
 OPTIONS = {"cache": True, "nogil": True}
@@ -17,4 +18,4 @@ bare = njit(**OPTIONS, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=Tru
 """The same for those that make no arrays: numba's reference counts would take most of the time of a short one."""
 
 
-forget_stale_code(Path(__file__).parent)
+forget_stale_code(Path(__file__).parent, Path(dovetail.core.__file__).parent)

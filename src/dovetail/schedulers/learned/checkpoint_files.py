@@ -20,9 +20,12 @@ Arrays = dict[str, NDArray[Any]]
 
 def find_checkpoint(name: str, bundled: Path) -> Path:
     """A bundled checkpoint by its name, or any by its path."""
+    names = sorted(card.stem for card in bundled.glob("*.json"))
+    inside = Path(name) / "checkpoint"  # where `train` puts it
+    if name not in names and both_paths(inside)[0].is_file():
+        raise CheckpointError(f"{name}: the folder of a training run; its network is {inside}")
     if "/" in name or name.endswith((".json", ".safetensors")) or Path(f"{name}.safetensors").is_file():
         return Path(name)
-    names = sorted(card.stem for card in bundled.glob("*.json"))
     if name not in names:
         raise UnknownName("checkpoint", name, names)
     return bundled / name

@@ -173,7 +173,7 @@ class Calendar:
             place = int(short.argmax())
             text = (
                 f"{workers[place]} workers at {b:g} Gbit/s in slot {slot + place} need "
-                f"{servers_needed(int(workers[place]), b, server_b)} parameter servers at {server_b:g} Gbit/s, "
+                f"{servers_needed(workers[place], b, server_b):.0f} parameter servers at {server_b:g} Gbit/s, "
                 f"planned are {servers[place]}"
             )
             raise _refused(slot, job, "bandwidth", text)

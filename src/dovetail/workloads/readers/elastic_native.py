@@ -50,5 +50,5 @@ def _load(path: Path, *, sealed: bool) -> tuple[str, ElasticSetting | None, Tabl
     else:
         faults.append(Fault(MANIFEST, None, "setting", "no setting", "slots, slot_s, servers and jobs"))
     if setting is not None:
-        faults += elastic_faults(setting, tables)
+        faults += elastic_faults(setting, tables, unread={fault.file for fault in faults if fault.file not in tables})
     return manifest["name"], setting, tables, [placed(path, fault) for fault in faults]

@@ -13,7 +13,7 @@ from tests.schedulers.heuristic.elastic.playing import play, workers_in
 from dovetail.core.elastic import BANDWIDTH, Reason
 from dovetail.schedulers.heuristic.elastic.division import PENALTY, Division, Kinds
 from dovetail.schedulers.heuristic.elastic.dorm import Dorm
-from dovetail.schedulers.optimise.program import Limits
+from dovetail.schedulers.optimise.program import Limits, Program
 from dovetail.testing.elastic_tiny import TinyJob
 
 SMALL, LARGE = TinyJob(8), TinyJob(8, cpu=15.0)  # two GPUs; of the second's workers processors are used too
@@ -154,3 +154,52 @@ def test_the_program_equals_trying_everything(seed: int):
     assert value_of(division, *found) == pytest.approx(best, abs=1e-5) or any(
         found[1].sum(axis=1) > found[0].sum(axis=1)
     )
+
+
+def contended_division(jobs: int = 40, hosts: int = 6) -> Division:
+    """Half of the jobs have a worker each, of which a tenth may change; the other half would like some."""
+    rng = np.random.default_rng(3)
+    worker_demand = np.c_[rng.integers(0, 3, jobs), rng.integers(1, 5, jobs), np.ones((jobs, 2)), np.ones(jobs)]
+    server_demand = np.c_[np.zeros(jobs), rng.integers(1, 4, jobs), np.ones((jobs, 2)), np.full(jobs, 4.0)]
+    free = np.array([(8.0, 32.0, 99.0, 99.0, 99.0)] * hosts)
+    workers, servers = Kinds.of(free), Kinds.of(free)
+    running = np.arange(jobs) < jobs // 2
+    return Division(
+        workers=workers,
+        servers=servers,
+        worker_demand=worker_demand.astype(float),
+        server_demand=server_demand.astype(float),
+        use=(worker_demand / free.sum(axis=0)).sum(axis=1),
+        share=(worker_demand / free.sum(axis=0)).max(axis=1),
+        least=np.ones(jobs, dtype=np.int64),
+        most=np.full(jobs, 8),
+        fair=np.full(jobs, 2),
+        running=running,
+        worker_before=running[:, None].astype(np.int64),
+        server_before=running[:, None].astype(np.int64),
+        fairness=1.0,
+        changes=2,
+    )
+
+
+def test_a_division_within_the_gap_needs_no_search_of_the_whole(monkeypatch: pytest.MonkeyPatch):
+    """Those whom the relaxation changes least are kept; only if that is not good enough is everything searched."""
+    solve, searched = Program.solve, []
+
+    def noted(self: Program, limits: Limits, **how: object):
+        searched.append("relaxed" if how.get("relaxed") else "some" if how.get("fixed") else "all")
+        return solve(self, limits, **how)
+
+    monkeypatch.setattr(Program, "solve", noted)
+    division = contended_division()
+    roughly = division.answer(Limits(nodes=1, gap=0.2))
+    assert searched == ["relaxed", "some"]
+    assert roughly.optimal and roughly.objective >= roughly.bound - 0.2 * roughly.objective
+    found = division.solve(Limits(nodes=1, gap=0.2))
+    assert found is not None
+    changed = (found[0] != division.worker_before).any(axis=1) & division.running
+    assert 0 < changed.sum() <= division.changes
+    searched.clear()
+    exactly = division.answer(Limits(nodes=50, gap=0.0))
+    assert searched == ["relaxed", "some", "all"]
+    assert roughly.objective <= exactly.objective + 1e-6 and exactly.objective <= roughly.bound + 1e-6

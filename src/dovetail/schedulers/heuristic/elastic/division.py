@@ -12,16 +12,20 @@ the cluster), s the largest of these parts:
           sum_i changed_i <= changes                            of those that have workers; unchanged: y as before
 
 `excess` makes a division possible whatever the bounds; with the penalty it is 0 wherever it can be.
+
+Most of the search would go into whom to change.  So the program is first solved with the running jobs that its linear
+relaxation changes most, as many as may change, and all others of them kept as they are.  If what is found is within the
+gap of the relaxation, which no division exceeds, it is taken; otherwise it is what the search of the whole begins with.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.core.elastic import BANDWIDTH, Bools, Floats, Ints
+from dovetail.core.elastic import BANDWIDTH, Bools, Floats, Ints, servers_needed
 from dovetail.schedulers.optimise.program import INFINITY, Answer, Limits, Program
 
 PENALTY = 100.0  # of a unit of share beyond the fairness bound; all use together is at most the number of resources
@@ -86,11 +90,35 @@ class Division:
 
     def answer(self, limits: Limits) -> Answer:
         """Columns: y, z, and others."""
+        program = self._program()
+        start = self._start(program.columns)
+        relaxed = program.solve(limits, relaxed=True)
+        if relaxed.values is not None and self.changes < self.running.sum():
+            half = replace(limits, gap=limits.gap / 2)
+            found = program.solve(half, start=start, fixed=self._kept(relaxed.values))
+            if found.objective >= relaxed.bound - limits.gap * abs(found.objective):
+                return replace(found, bound=relaxed.bound, optimal=True)
+            start = start if found.values is None else found.values
+        return program.solve(limits, start=start)
+
+    def _kept(self, relaxed: Floats) -> tuple[Ints, Floats]:
+        """Columns of the running jobs that stay as they are, and their values; `relaxed`: (columns,)."""
+        workers, servers = self.worker_before, self.server_before
+        running = np.flatnonzero(self.running)
+        total = relaxed[: workers.size].reshape(workers.shape).sum(axis=1)
+        moved = (self.use * np.abs(total - workers.sum(axis=1)))[running]
+        kept = running[np.argsort(-moved, kind="stable")[self.changes :]]
+        number = np.arange(workers.size + servers.size)
+        y, z = number[: workers.size].reshape(workers.shape), number[workers.size :].reshape(servers.shape)
+        before = np.concatenate((workers[kept].ravel(), servers[kept].ravel()))
+        return np.concatenate((y[kept].ravel(), z[kept].ravel())), before.astype(np.float64)
+
+    def _program(self) -> Program:
         program, jobs = Program(), len(self.most)
         kinds, server_kinds = self.worker_before.shape[1], self.server_before.shape[1]
         y_most = np.minimum(self.workers.room(self.worker_demand), self.most[:, None])
         b, server_b = self.worker_demand[:, BANDWIDTH, None], self.server_demand[:, BANDWIDTH, None]
-        z_most = np.ceil(self.most[:, None] * b / np.maximum(server_b, 1e-300) - 1e-9)  # more would be of no use
+        z_most = servers_needed(self.most[:, None], b, server_b)  # more would be of no use
         z_most = np.minimum(self.servers.room(self.server_demand), z_most)
         for most, before in ((y_most, self.worker_before), (z_most, self.server_before)):
             np.maximum(most, before, out=most)
@@ -111,7 +139,7 @@ class Division:
         first = np.zeros(1, dtype=np.int64)
         program.add_rows(1, (first, loss, 1.0), (first, excess, -1.0), lower=-INFINITY, upper=self.fairness)
         self._changes(program, y, z, y_most, z_most)
-        return program.solve(limits, start=self._start(program.columns))
+        return program
 
     def _capacity(self, program: Program, columns: Ints, kinds: Kinds, demand: Floats) -> None:
         resources = demand.shape[1]

@@ -14,7 +14,7 @@ and count for utilisation in proportion to them, or it would pay to set up more 
 containers by kind of host; they are then put on hosts first fit, largest first, those that stay staying where they are,
 and what does not fit for want of a host with enough of everything is left out until the next division.
 
-The search ends after `nodes` nodes, or when it is within `gap` of the best possible, and the best division found is
+A search ends after `nodes` nodes, or when it is within `gap` of the best possible, and the best division found is
 taken: that is the same on any machine.  After `time_s` it ends in any case.  If there is no division by then, everybody
 keeps what he has, which the reason says (LAST_DIVISION), as it does between divisions.
 """
@@ -45,7 +45,7 @@ from dovetail.schedulers.optimise.program import Limits
 
 
 class Dorm(SlotScheduler):
-    ALL_UP_TO_JOBS: ClassVar = 100  # a second or so for every arrival and completion
+    ALL_UP_TO_JOBS: ClassVar = 100  # a third of a second for every arrival and completion
     TUNE: ClassVar = {"fairness": (0.02, 0.05, 0.1, 0.2, 1.0), "change": (0.0, 0.1, 0.2, 0.5, 1.0)}
 
     @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Dorm(SlotScheduler):
         least: int = field(default=1, metadata={"help": "least workers of a job that has any"})
         queue: int = field(default=40, metadata={"help": "jobs without workers that are considered at a time"})
         nodes: int = field(default=1, metadata={"help": "nodes of the search after which it ends"})
-        gap: float = field(default=0.03, metadata={"help": "relative distance to the best possible that is enough"})
+        gap: float = field(default=0.06, metadata={"help": "relative distance to the best possible that is enough"})
         time_s: float = field(default=60.0, metadata={"help": "seconds after which a search ends in any case"})
 
         def __post_init__(self) -> None:
@@ -172,7 +172,7 @@ class Dorm(SlotScheduler):
             while servers_needed(count, b, server_b) > serving:
                 count -= 1
             _trim(room.workers[job], room.worker_free, view.job_worker_demand[job], count)
-            needed = servers_needed(count, b, server_b)
+            needed = int(servers_needed(count, b, server_b))
             _trim(room.servers[job], room.server_free, view.job_server_demand[job], needed)
 
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.core.elastic import BANDWIDTH, Floats, Ints
+from dovetail.core.elastic import BANDWIDTH, Floats, Ints, servers_needed
 from dovetail.schedulers.optimise.elastic.timetable import Instance, Timetable
 from dovetail.schedulers.optimise.program import INFINITY, Answer, Limits, Program
 
@@ -111,7 +111,7 @@ class Compact:
         jobs = self.instance.jobs
         b, server_b = jobs.worker_demand[:, BANDWIDTH], jobs.server_demand[:, BANDWIDTH]
         for y, z in zip(workers, servers, strict=True):
-            needed = np.ceil(y.sum(axis=1) * b / np.maximum(server_b, 1e-300) - 1e-9).astype(np.int64)
+            needed = servers_needed(y.sum(axis=1), b, server_b).astype(np.int64)
             for group in range(z.shape[1]):
                 z[:, group] -= np.clip(z.sum(axis=1) - needed, 0, z[:, group])
         return workers, servers
@@ -136,7 +136,7 @@ class Compact:
         instance, program = self.instance, self.program
         jobs = instance.jobs
         b, server_b = jobs.worker_demand[:, BANDWIDTH], jobs.server_demand[:, BANDWIDTH]
-        most_servers = np.ceil(instance.most * b / np.maximum(server_b, 1e-300) - 1e-9)
+        most_servers = servers_needed(instance.most, b, server_b)
         roles = (
             (instance.worker_capacity, jobs.worker_demand, instance.most.astype(np.float64)),
             (instance.server_capacity, jobs.server_demand, most_servers),

@@ -1,0 +1,114 @@
+"""What a learned policy of the gpu family sees: jobs, machines, and each job on each machine, as numbers near 1.
+
+The only feature code of this family: environments, `gpu/das` and live engines share it.  The set of columns is named
+and versioned; a checkpoint that was trained on others is refused.  `gpu_measure` computes them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dovetail.core.gpu import Bools, Floats, GpuInfo, GpuView, Ints
+from dovetail.features.gpu_measure import (
+    Known,
+    Room,
+    all_that_fit,
+    measure_jobs,
+    measure_machines,
+    measure_pairs,
+    measure_speeds,
+    take,
+    workers_that_fit,
+)
+
+FEATURES = "cloud-1"
+JOB_COLUMNS = (
+    "workers",
+    "gpus of a worker",
+    "gpus in all, of the cluster",
+    "processors of a worker",
+    "memory of a worker",
+    "time left",
+    "gpu time left",
+    "waited",
+    "waited over time left",
+    "stopped before",
+    "feels the network",
+    "share of machines that take a worker",
+    "workers that fit now, of those it has",
+    "one machine takes all",
+    "share of its user",
+)
+MACHINE_COLUMNS = (
+    "up",
+    "gpus free, of its own",
+    "whole gpus free, of its own",
+    "gpus free, of the largest",
+    "processors free",
+    "memory free",
+    "price",
+    "jobs on it, for each gpu",
+    "jobs on it that are spread, for each gpu",
+    "speed of its jobs, as expected",
+    "gpus free in its rack",
+    "feels the network: its jobs",
+)
+PAIR_COLUMNS = (
+    "takes a worker",
+    "workers it takes, of the job",
+    "takes all",
+    "speed of its type",
+    "gpus left over",
+    "processors left over",
+    "memory left over",
+    "workers its rack takes, of the job",
+    "jobs of the same kind on it",
+    "left over of the device",
+)
+
+
+class GpuFeatures:
+    """Of one cluster, for callers in Python."""
+
+    def __init__(self, info: GpuInfo) -> None:
+        self.known = Known.of(info)
+
+    def fitting(self, view: GpuView, room: Room) -> tuple[Ints, Bools]:
+        """(J, M) workers that each machine takes of each waiting job; (J,) whether all its workers find a place."""
+        fits, possible = all_that_fit(view, room, self.known)
+        return fits, possible
+
+    def workers(self, view: GpuView, room: Room, job: int) -> Ints:
+        """(M,) workers of one waiting job that each machine takes now."""
+        found = np.empty(len(self.known.type), np.int64)
+        demands = (view.job_gpus[job], view.job_cpus[job], view.job_memory[job], view.job_types[job])
+        workers_that_fit(room, self.known, *demands, view.job_kind[job], found)
+        return found
+
+    def take(self, view: GpuView, room: Room, job: int, machines: Ints) -> None:
+        """The workers of this job stand there now."""
+        for machine in machines.tolist():
+            take(room, machine, view.job_gpus[job], view.job_cpus[job], view.job_memory[job])
+
+    def jobs(self, view: GpuView, fits: Ints) -> Floats:
+        """(J, len(JOB_COLUMNS))."""
+        found: Floats = measure_jobs(view, self.known, fits)
+        return found
+
+    def speeds(self, view: GpuView) -> tuple[Floats, Ints]:
+        """(R,) log of measured speed / expected alone on its types; (R,) machine with most of its workers."""
+        ratio, main = measure_speeds(view, self.known)
+        return ratio, main
+
+    def machines(self, view: GpuView, ratio: Floats, main: Ints) -> Floats:
+        """(M, len(MACHINE_COLUMNS)), as they are before anything of this answer is placed; the rest is of `speeds`."""
+        found: Floats = measure_machines(view, self.known, ratio, main)
+        return found
+
+    def pairs(self, view: GpuView, room: Room, job: int, fits: Ints) -> Floats:
+        """(M, len(PAIR_COLUMNS)): job index `job` on each machine, of which each takes `fits` workers."""
+        found: Floats = measure_pairs(view, self.known, room, job, fits)
+        return found
+
+
+__all__ = ["FEATURES", "JOB_COLUMNS", "MACHINE_COLUMNS", "PAIR_COLUMNS", "GpuFeatures", "Room"]

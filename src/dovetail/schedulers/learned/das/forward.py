@@ -1,0 +1,222 @@
+"""DAS deciding: the forward pass, compiled, for the default install and live engines.  `network` is the same in torch.
+
+Ordering agent.  Cluster matrix S^c (machines x features) and job matrix S^j (jobs x features, embedded).
+Squeeze-and-communicate:  s = AvgPool(S^c),  delta = sigmoid(W3 [S^j ; f(s)] + b3),
+S~^j = delta f(s) + (1 - delta) S^j;  then positions by submission, a Transformer encoder, and a score for each job.
+
+Placement agent.  A node is a machine as the job at hand would find it, or one as an earlier job found it; what became
+of those (measured speed against expected) is the history of the random-walk Gaussian process (`random_walk`), whose
+posterior says how fast the job would be.  Affinity = that, weighed, plus what is learned beside it.
+
+Departure: both scores are a rule of thumb plus a learned correction, which begins at zero: the untrained network is a
+sensible scheduler, and learning goes on from there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from dovetail.core.gpu import Floats
+from dovetail.schedulers.learned.das.jit import OPTIONS
+from dovetail.schedulers.learned.das.random_walk import posterior_at, walk_among
+from dovetail.schedulers.learned.das.shape import NODE_COLUMNS, PLACE_COLUMNS, DasShape, Parameters
+
+SPEED_AT = NODE_COLUMNS.index("speed of its type")
+OF_PLACE = len(PLACE_COLUMNS)
+EPSILON = 1e-5
+
+SCALARS = ("place.speed", "place.rack", "order.log_std", "place.log_std")
+WALK_SCALARS = ("place.walk.topology", "place.walk.length", "place.walk.noise", "place.walk.amplitude")
+SPEED, RACK, ORDER_STD, PLACE_STD, TOPOLOGY, LENGTH, NOISE, AMPLITUDE = range(8)
+
+
+class Weights(NamedTuple):
+    """All parameters as compiled code takes them; parts that the network does not have are empty."""
+
+    heads: int
+    scalars: Floats  # (8,) as named above
+    order_base: Floats
+    job: Floats
+    job_bias: Floats
+    squeeze: Floats
+    squeeze_bias: Floats
+    gate: Floats
+    gate_bias: Floats
+    query: Floats  # (layers, width, width), and so on
+    key: Floats
+    value: Floats
+    mix: Floats
+    norm1: Floats
+    norm2: Floats
+    up: Floats
+    up_bias: Floats
+    down: Floats
+    down_bias: Floats
+    order_out: Floats
+    order_out_bias: Floats
+    place_base: Floats
+    place_in: Floats
+    place_in_bias: Floats
+    prior: Floats
+    prior_bias: Floats
+    place_out: Floats
+    place_out_bias: Floats
+    walk: Floats
+    walk_bias: Floats
+
+    @classmethod
+    def of(cls, shape: DasShape, parameters: Parameters) -> Weights:
+        def get(name: str, dimensions: int = 2) -> Floats:
+            found = parameters.get(name, np.zeros((0,) * dimensions))
+            return np.ascontiguousarray(found, np.float64)
+
+        def layered(name: str) -> Floats:
+            return np.ascontiguousarray([parameters[f"order.layer{layer}.{name}"] for layer in range(shape.layers)])
+
+        scalars = np.zeros(len(SCALARS) + len(WALK_SCALARS))
+        for place, name in enumerate((*SCALARS, *WALK_SCALARS)):
+            scalars[place] = parameters[name][0] if name in parameters else 0.0
+        return cls(
+            heads=shape.heads,
+            scalars=scalars,
+            order_base=get("order.base", 1),
+            job=get("order.job.weight"),
+            job_bias=get("order.job.bias", 1),
+            squeeze=get("order.squeeze.weight"),
+            squeeze_bias=get("order.squeeze.bias", 1),
+            gate=get("order.gate.weight"),
+            gate_bias=get("order.gate.bias", 1),
+            query=layered("query.weight"),
+            key=layered("key.weight"),
+            value=layered("value.weight"),
+            mix=layered("mix.weight"),
+            norm1=layered("norm1"),
+            norm2=layered("norm2"),
+            up=layered("up.weight"),
+            up_bias=layered("up.bias"),
+            down=layered("down.weight"),
+            down_bias=layered("down.bias"),
+            order_out=get("order.out.weight"),
+            order_out_bias=get("order.out.bias", 1),
+            place_base=get("place.base", 1),
+            place_in=get("place.in.weight"),
+            place_in_bias=get("place.in.bias", 1),
+            prior=get("place.prior.weight"),
+            prior_bias=get("place.prior.bias", 1),
+            place_out=get("place.out.weight"),
+            place_out_bias=get("place.out.bias", 1),
+            walk=get("place.walk.weight"),
+            walk_bias=get("place.walk.bias", 1),
+        )
+
+
+class DasForward:
+    """A network: its parameters by name, and as compiled code takes them."""
+
+    def __init__(self, shape: DasShape, parameters: Parameters) -> None:
+        self.shape = shape
+        self.parameters = parameters
+        self.weights = Weights.of(shape, parameters)
+
+
+@njit(**OPTIONS)
+def priorities(w, jobs, machines):
+    """(J,) from (J, job columns) and (M, machine columns)."""
+    x = np.tanh(jobs @ w.job + w.job_bias)
+    count, width = x.shape
+    if w.squeeze.shape[0] > 0:
+        squeezed = np.tanh((machines.sum(axis=0) / machines.shape[0]) @ w.squeeze + w.squeeze_bias)
+        both = np.empty((count, 2 * width))
+        both[:, :width] = x
+        both[:, width:] = squeezed
+        gate = _sigmoid(both @ w.gate + w.gate_bias)
+        x = gate * squeezed + (1.0 - gate) * x
+    x = x + positions(count, width)
+    for layer in range(w.query.shape[0]):
+        x = _encode(w, layer, x)
+    return jobs @ w.order_base + (x @ w.order_out)[:, 0] + w.order_out_bias[0]
+
+
+@njit(**OPTIONS)
+def affinity(w, machines, nodes, rack, log_ratio):
+    """Of (n, node columns): machines first, then the history, whose speeds were `log_ratio`; `rack` of all of them.
+
+    (M,) affinity, (M,) expected log of speed / expected alone, and the factor of the covariance of the latter.
+    """
+    hidden = np.maximum(nodes @ w.place_in + w.place_in_bias, 0.0)
+    prior = (hidden @ w.prior)[:, 0] + w.prior_bias[0]
+    speed = prior[:machines].copy()
+    factor = np.zeros((machines, 1))
+    if w.walk.shape[0] > 0:
+        amplitude = np.exp(w.scalars[AMPLITUDE])
+        learned = _softplus(hidden @ w.walk + w.walk_bias)
+        rank = learned.shape[1]
+        similar = np.zeros((nodes.shape[0], rank + rack.max() + 1))
+        similar[:, :rank] = learned
+        near = np.log1p(np.exp(w.scalars[TOPOLOGY]))
+        for node in range(nodes.shape[0]):
+            similar[node, rank + rack[node]] = near
+        spread, core_inverse = walk_among(similar, 1.0 / (1.0 + np.exp(-w.scalars[LENGTH])))
+        surprise = (log_ratio - prior[machines:]) / amplitude
+        mean, factor = posterior_at(
+            spread[:machines], spread[machines:], core_inverse, surprise, np.exp(w.scalars[NOISE])
+        )
+        speed += amplitude * mean
+    found = (hidden[:machines] @ w.place_out)[:, 0] + w.place_out_bias[0]
+    found += w.scalars[SPEED] * (speed + nodes[:machines, SPEED_AT])
+    found += np.ascontiguousarray(nodes[:machines, :OF_PLACE]) @ w.place_base
+    return found, speed, factor
+
+
+@njit(**OPTIONS)
+def positions(count, width):
+    """(count, width) sines, then cosines, of the place in the queue."""
+    half = (width + 1) // 2
+    found = np.empty((count, width))
+    for c in range(width):
+        step = 10_000.0 ** ((c % half) / half)
+        for i in range(count):
+            found[i, c] = np.sin(i / step) if c < half else np.cos(i / step)
+    return found
+
+
+@njit(**OPTIONS)
+def _encode(w, layer, x):
+    count, width = x.shape
+    each = width // w.heads
+    normed = _norm(x, w.norm1[layer])
+    query, key, value = normed @ w.query[layer], normed @ w.key[layer], normed @ w.value[layer]
+    mixed = np.empty((count, width))
+    for head in range(w.heads):
+        q = np.ascontiguousarray(query[:, head * each : (head + 1) * each])
+        k = np.ascontiguousarray(key[:, head * each : (head + 1) * each])
+        v = np.ascontiguousarray(value[:, head * each : (head + 1) * each])
+        scores = q @ k.T / np.sqrt(each)
+        for i in range(count):
+            scores[i] = np.exp(scores[i] - scores[i].max())
+            scores[i] /= scores[i].sum()
+        mixed[:, head * each : (head + 1) * each] = scores @ v
+    x = x + mixed @ w.mix[layer]
+    up = np.maximum(_norm(x, w.norm2[layer]) @ w.up[layer] + w.up_bias[layer], 0.0)
+    return x + up @ w.down[layer] + w.down_bias[layer]
+
+
+@njit(**OPTIONS)
+def _norm(x, scale):
+    found = np.empty_like(x)
+    for i in range(x.shape[0]):
+        found[i] = x[i] / np.sqrt((x[i] ** 2).mean() + EPSILON) * scale
+    return found
+
+
+@njit(**OPTIONS)
+def _sigmoid(x):
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+@njit(**OPTIONS)
+def _softplus(x):
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))

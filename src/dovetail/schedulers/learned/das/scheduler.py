@@ -1,0 +1,72 @@
+"""gpu/das: a learned order and a learned place that know of each other (DAS, KDD 2023).
+
+Jobs are taken by priority; each one's workers go to the machines of highest affinity that take them; a job that does
+not fit waits.  What became of earlier jobs where they were put is remembered (`history` of them) and tells how fast the
+next would be on machines like those.  `forward` has the equations, `kernel` the loop.
+
+Departures.  The published agents score everything from nothing; these correct a rule of thumb.  A gang that one machine
+cannot hold is kept together: machines in the racks of those already chosen gain `place.rack`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from dovetail.core.errors import DovetailError
+from dovetail.core.gpu import GpuDecision, GpuInfo, GpuKernel, GpuView, Place, Reason
+from dovetail.features.gpu_measure import Known
+from dovetail.schedulers.learned import checkpoint_files
+from dovetail.schedulers.learned.das.checkpoint import load_checkpoint
+from dovetail.schedulers.learned.das.forward import DasForward
+from dovetail.schedulers.learned.das.kernel import choose, pack_kernel
+from dovetail.schedulers.learned.das.memory import Memory
+
+BUNDLED = Path(__file__).parent / "checkpoints"
+
+
+def find_checkpoint(name: str) -> Path:
+    """A bundled checkpoint by its name, or any by its path."""
+    return checkpoint_files.find_checkpoint(name, BUNDLED)
+
+
+@dataclass(frozen=True)
+class DasParams:
+    checkpoint: str = field(default="cloud", metadata={"help": "name of a bundled network, or a path"})
+
+
+class Das:
+    Params = DasParams
+
+    def __init__(self, params: DasParams = DasParams(), *, network: DasForward | None = None) -> None:
+        self.checkpoint = params.checkpoint
+        self.network = load_checkpoint(find_checkpoint(params.checkpoint)).network if network is None else network
+        self._known: Known | None = None
+
+    def reset(self, info: GpuInfo, rng: np.random.Generator) -> None:
+        self._known = Known.of(info)
+        self._memory = Memory.empty(self.network.shape.history)
+
+    def kernel(self) -> GpuKernel:
+        if self._known is None:
+            raise DovetailError("Das: reset() must come before kernel(), it tells the cluster's size")
+        return pack_kernel(self.network, self._known)
+
+    def decide(self, view: GpuView) -> Sequence[GpuDecision]:
+        jobs = len(view.job_id)
+        starts = np.zeros((jobs, 3), np.int64)
+        machines = np.zeros(int(view.job_workers.sum()), np.int64)
+        scores = np.zeros((jobs, 2))
+        # Numba compiles for read-only arrays anew: this way it is the code of whole episodes.
+        writable = GpuView._make([view.time_s, *(np.array(part) for part in view[1:])])
+        count = choose(writable, self.network.weights, self._known, self._memory, starts, machines, scores)
+        decisions, first = [], 0
+        for (job, reason, place), (priority, affinity) in zip(starts[:count].tolist(), scores.tolist(), strict=False):
+            workers = int(view.job_workers[job])
+            stand = machines[first : first + workers]
+            first += workers
+            decisions.append(GpuDecision(job, stand, False, Reason(reason), Place(place), priority, affinity))
+        return decisions

@@ -1,0 +1,122 @@
+"""The sizes of a DAS network, which of its parts it has, and its parameters by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dovetail.core.errors import ConfigError
+from dovetail.core.gpu import Floats
+from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, PAIR_COLUMNS
+
+NODE_COLUMNS = (*MACHINE_COLUMNS, *PAIR_COLUMNS, *JOB_COLUMNS)
+"""Of a node of the graph: a machine, as the job at hand would find it."""
+PLACE_COLUMNS = NODE_COLUMNS[: -len(JOB_COLUMNS)]
+"""Those in which machines differ for one job."""
+ORDER_RULE = {"gpu time left": -6.0, "waited": 1.0}
+PLACE_RULE = {
+    "takes all": 2.0,
+    "workers it takes, of the job": 1.0,
+    "gpus left over": -3.0,
+    "left over of the device": -1.0,
+}
+"""The rules of thumb that learning begins with: weights of columns, whose sum is the score."""
+
+Parameters = dict[str, Floats]
+
+
+@dataclass(frozen=True)
+class DasShape:
+    """`communicate` (MC) and `random_walk` (RWGP) are the two parts that the published ablation leaves out."""
+
+    width: int = field(default=32, metadata={"help": "of a job inside the ordering agent"})
+    heads: int = field(default=4, metadata={"help": "of attention"})
+    layers: int = field(default=1, metadata={"help": "of the Transformer encoder"})
+    hidden: int = field(default=32, metadata={"help": "of the placement agent"})
+    rank: int = field(default=12, metadata={"help": "features of a node in the random walk"})
+    history: int = field(default=48, metadata={"help": "observations that are kept (tau)"})
+    communicate: bool = field(default=True, metadata={"help": "the ordering agent hears of the cluster"})
+    random_walk: bool = field(default=True, metadata={"help": "the placement agent is a random-walk Gaussian process"})
+
+    def __post_init__(self) -> None:
+        limits = (("width", 1024), ("heads", 64), ("layers", 8), ("hidden", 1024), ("rank", 256), ("history", 4096))
+        for name, most in limits:
+            if not 1 <= getattr(self, name) <= most:
+                raise ConfigError(f"{name} is {getattr(self, name)}; expected 1 to {most}")
+        if self.width % self.heads:
+            raise ConfigError(f"width is {self.width}, which {self.heads} heads cannot divide")
+
+    def sizes(self) -> dict[str, tuple[int, ...]]:
+        """Every parameter and its size."""
+        w, h = self.width, self.hidden
+        found: dict[str, tuple[int, ...]] = {
+            "order.base": (len(JOB_COLUMNS),),
+            "order.job.weight": (len(JOB_COLUMNS), w),
+            "order.job.bias": (w,),
+            "order.out.weight": (w, 1),
+            "order.out.bias": (1,),
+            "order.log_std": (1,),
+            "place.base": (len(PLACE_COLUMNS),),
+            "place.speed": (1,),
+            "place.rack": (1,),
+            "place.in.weight": (len(NODE_COLUMNS), h),
+            "place.in.bias": (h,),
+            "place.prior.weight": (h, 1),
+            "place.prior.bias": (1,),
+            "place.out.weight": (h, 1),
+            "place.out.bias": (1,),
+            "place.log_std": (1,),
+        }
+        if self.communicate:
+            found |= {
+                "order.squeeze.weight": (len(MACHINE_COLUMNS), w),
+                "order.squeeze.bias": (w,),
+                "order.gate.weight": (2 * w, w),
+                "order.gate.bias": (w,),
+            }
+        for layer in range(self.layers):
+            name = f"order.layer{layer}"
+            found |= {f"{name}.{part}.weight": (w, w) for part in ("query", "key", "value", "mix")}
+            found |= {f"{name}.{norm}": (w,) for norm in ("norm1", "norm2")}
+            found |= {f"{name}.up.weight": (w, 2 * w), f"{name}.up.bias": (2 * w,)}
+            found |= {f"{name}.down.weight": (2 * w, w), f"{name}.down.bias": (w,)}
+        if self.random_walk:
+            found |= {
+                "place.walk.weight": (h, self.rank),
+                "place.walk.bias": (self.rank,),
+                "place.walk.topology": (1,),
+                "place.walk.length": (1,),
+                "place.walk.noise": (1,),
+                "place.walk.amplitude": (1,),
+            }
+        return found
+
+    def fresh(self, rng: np.random.Generator) -> Parameters:
+        """Before anything is learned: the order and places of the base, and small random numbers elsewhere."""
+        found: Parameters = {}
+        for name, size in self.sizes().items():
+            if name.endswith(".weight"):
+                found[name] = rng.normal(size=size) / np.sqrt(size[0])
+            else:
+                found[name] = np.zeros(size)
+            if ".norm" in name:
+                found[name] = np.ones(size)
+        for name in ("order.out.weight", "place.out.weight", "place.prior.weight"):
+            found[name] = np.zeros_like(found[name])
+        found |= {
+            "order.base": np.array([ORDER_RULE.get(name, 0.0) for name in JOB_COLUMNS]),
+            "order.log_std": np.array([np.log(0.3)]),
+            "place.base": np.array([PLACE_RULE.get(name, 0.0) for name in PLACE_COLUMNS]),
+            "place.speed": np.array([4.0]),
+            "place.rack": np.array([1.0]),
+            "place.log_std": np.array([np.log(0.2)]),
+        }
+        if self.random_walk:
+            found |= {
+                "place.walk.topology": np.array([-2.0]),
+                "place.walk.length": np.array([2.0]),
+                "place.walk.noise": np.array([-1.0]),
+                "place.walk.amplitude": np.array([-1.0]),
+            }
+        return found

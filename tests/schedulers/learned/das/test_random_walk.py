@@ -1,0 +1,130 @@
+"""The random-walk Gaussian process is what it claims to be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from dovetail.schedulers.learned.das.random_walk import RandomWalk
+
+FEATURES = arrays.arrays(
+    np.float64, st.tuples(st.integers(1, 12), st.integers(1, 6)), elements=st.floats(0.0, 10.0, allow_subnormal=False)
+)
+
+
+def drawn(nodes: int, width: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).random((nodes, width))
+
+
+@given(FEATURES, st.floats(0.05, 0.95))
+def test_the_kernel_is_symmetric_and_positive_definite(features: np.ndarray, walk: float) -> None:
+    kernel = RandomWalk.of(features, walk).kernel()
+    assert np.array_equal(kernel, kernel.T)
+    assert np.linalg.eigvalsh(kernel).min() > 1.0 - 1e-6  # I + something positive
+
+
+@pytest.mark.parametrize("walk", [0.2, 0.7])
+def test_it_is_the_sum_over_all_walks(walk: float) -> None:
+    features = drawn(7, 3)
+    similar = features @ features.T
+    degree = similar.sum(axis=1)
+    step = similar / degree[:, None]  # row-stochastic: the walker's next node
+    total, power = np.zeros_like(step), np.eye(7)
+    for _ in range(200):
+        total += power
+        power = walk * power @ step
+    symmetric = np.sqrt(degree)[:, None] * total / np.sqrt(degree)[None, :]
+    assert np.allclose(RandomWalk.of(features, walk).kernel(), symmetric)
+
+
+def test_walks_enumerated_one_by_one_on_a_graph_of_three_nodes() -> None:
+    """Probabilities of all walks of up to six steps, each walked by hand."""
+    features, walk = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 2.0]]), 0.1
+    similar = features @ features.T
+    degree = similar.sum(axis=1)
+    total = np.zeros((3, 3))
+
+    def go(start: int, node: int, weight: float, steps: int) -> None:
+        total[start, node] += weight
+        if steps:
+            for other in range(3):
+                go(start, other, weight * walk * similar[node, other] / degree[node], steps - 1)
+
+    for start in range(3):
+        go(start, start, 1.0, 6)
+    symmetric = np.sqrt(degree)[:, None] * total / np.sqrt(degree)[None, :]
+    assert np.allclose(RandomWalk.of(features, walk).kernel(), symmetric, atol=1e-6)
+
+
+def test_the_posterior_is_the_published_formula() -> None:
+    features, noise = drawn(10, 4), 0.3
+    values = np.random.default_rng(1).normal(size=4)
+    graph = RandomWalk.of(features, 0.8)
+    kernel = graph.kernel()
+    seen, asked = slice(6, 10), slice(0, 6)
+    inverse = np.linalg.inv(kernel[seen, seen] + noise * np.eye(4))
+    found = graph.posterior(seen, values, asked, noise)
+    assert np.allclose(found.mean, kernel[asked, seen] @ inverse @ values)
+    covariance = kernel[asked, asked] - kernel[asked, seen] @ inverse @ kernel[seen, asked]
+    assert np.allclose(found.covariance(), covariance)
+    assert np.allclose(found.variance(), np.diag(covariance))
+
+
+def test_the_posterior_is_that_of_an_exact_process_of_gpytorch() -> None:
+    gpytorch = pytest.importorskip("gpytorch", reason="install the development tools: pip install -e '.[dev]'")
+    import torch
+
+    features, noise = drawn(12, 5, seed=3), 0.2
+    values = np.random.default_rng(4).normal(size=5)
+    graph = RandomWalk.of(features, 0.9)
+    table = torch.as_tensor(graph.kernel())
+
+    class Walks(gpytorch.kernels.Kernel):
+        def forward(self, first, second, diag=False, **_):
+            found = table[first[:, 0].long()][:, second[:, 0].long()]
+            return found.diagonal() if diag else found
+
+    class Process(gpytorch.models.ExactGP):
+        def __init__(self, nodes, seen, likelihood):
+            super().__init__(nodes, seen, likelihood)
+            self.mean_module = gpytorch.means.ZeroMean()
+            self.covar_module = Walks()
+
+        def forward(self, nodes):
+            return gpytorch.distributions.MultivariateNormal(self.mean_module(nodes), self.covar_module(nodes))
+
+    nodes = torch.arange(12, dtype=torch.float64)[:, None]
+    likelihood = gpytorch.likelihoods.GaussianLikelihood().double()
+    likelihood.noise = noise
+    process = Process(nodes[7:], torch.as_tensor(values), likelihood).double().eval()
+    with torch.no_grad(), gpytorch.settings.fast_computations(False, False, False):
+        theirs = process(nodes[:7])
+    ours = graph.posterior(slice(7, 12), values, slice(0, 7), noise)
+    assert np.allclose(ours.mean, theirs.mean.numpy(), atol=1e-6)
+    assert np.allclose(ours.covariance(), theirs.covariance_matrix.numpy(), atol=1e-6)
+
+
+def test_draws_have_the_covariance_they_should() -> None:
+    graph = RandomWalk.of(drawn(6, 3), 0.9)
+    posterior = graph.posterior(slice(4, 6), np.array([1.0, -1.0]), slice(0, 4), 0.1)
+    rng = np.random.default_rng(0)
+    draws = np.array([posterior.sample(0.5, rng) for _ in range(40_000)])
+    assert np.allclose(draws.mean(axis=0), posterior.mean, atol=0.02)
+    assert np.allclose(np.cov(draws.T), 0.25 * posterior.covariance(), atol=0.02)
+
+
+def test_a_node_without_features_stands_alone() -> None:
+    features = drawn(5, 3)
+    features[2] = 0.0
+    kernel = RandomWalk.of(features, 0.9).kernel()
+    assert kernel[2, 2] == 1.0 and np.count_nonzero(kernel[2]) == 1
+
+
+def test_what_is_like_the_observed_is_known_better() -> None:
+    features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])  # the first is like the two that were seen
+    posterior = RandomWalk.of(features, 0.9).posterior(slice(2, 4), np.array([-1.0, -1.0]), slice(0, 2), 0.1)
+    assert posterior.mean[0] < -0.2 and abs(posterior.mean[1]) < 1e-9
+    assert posterior.variance()[0] < posterior.variance()[1]
