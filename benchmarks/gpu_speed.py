@@ -10,8 +10,8 @@
 3. The ratio to the plain-Python world (`dovetail.testing.gpu_reference`) on the same jobs and the same decisions.
 
 The scheduler is `gpu_packing.py` beside this file, so that the simulator is measured and not the scheduler; in the
-first part one of the registry (--scheduler) follows.  Workloads are drawn there as well, with the mix of the public trace.
-Compiling is not counted.
+first part one of the registry (--scheduler) follows.  Workloads are drawn there as well, with the mix of the public
+trace.  Compiling is not counted.
 """
 
 from __future__ import annotations

@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dovetail.cluster.gpu_speed import SpeedModel
 from dovetail.core.errors import InvalidDecision
 from dovetail.core.gpu import GpuDecision, GpuInfo, GpuKernel, GpuView, Place, Reason
-from dovetail.core.seeds import SeedTree
 from dovetail.schedulers import SCHEDULERS
-from dovetail.sim.gpu import GpuOptions, GpuWorld
-from dovetail.testing.conformance_gpu import check_scheduler, check_workload, check_world
-from dovetail.testing.gpu_reference import ReferenceGpuWorld
+from dovetail.sim.gpu import GpuWorld
+from dovetail.testing import check_scheduler, check_workload, check_world
 from dovetail.workloads.gpu import GpuWorkload
-from dovetail.workloads.gpu_source import GPU, GpuSource, open_gpu
+from dovetail.workloads.gpu_source import GpuSource, open_gpu
 
 # --- schedulers ---
 
@@ -44,7 +41,7 @@ class WithKernel(Eager):
 
 @pytest.mark.parametrize("make", [Eager, WithKernel])
 def test_sound_schedulers_pass(make: type[Eager]) -> None:
-    check_scheduler(make)
+    check_scheduler(make, family="gpu")
 
 
 class SaysNothing(Eager):
@@ -145,24 +142,10 @@ class OtherKernel(Eager):
 )
 def test_unsound_schedulers_are_found(make: type[Eager], says: str) -> None:
     with pytest.raises(AssertionError, match=says):
-        check_scheduler(make)
-
-
-@pytest.mark.parametrize("name", SCHEDULERS.names("gpu"))
-def test_registered_schedulers_pass(name: str) -> None:
-    check_scheduler(lambda: SCHEDULERS.create(name))
+        check_scheduler(make, family="gpu")
 
 
 # --- worlds ---
-
-
-def reference(workload: GpuWorkload, model: SpeedModel, options: GpuOptions, seeds: SeedTree) -> ReferenceGpuWorld:
-    return ReferenceGpuWorld(workload, model, options, seeds.child("failures").key(), seeds.child("moods").key())
-
-
-@pytest.mark.parametrize("make", [GpuWorld, reference])
-def test_worlds_pass(make: Any) -> None:
-    check_world(make)
 
 
 class Careless(GpuWorld):
@@ -209,15 +192,10 @@ class Forgetful(GpuWorld):
 )
 def test_unsound_worlds_are_found(make: Any, says: str) -> None:
     with pytest.raises(AssertionError, match=says):
-        check_world(make)
+        check_world(make, family="gpu")
 
 
 # --- workloads ---
-
-
-@pytest.mark.parametrize("name", sorted(GPU))
-def test_bundled_workloads_pass(name: str) -> None:
-    check_workload(open_gpu(name))
 
 
 class Moving(GpuSource):
@@ -249,4 +227,4 @@ def test_unsound_workloads_are_found(kind: type[GpuSource], says: str) -> None:
     sound = open_gpu("small")
     source = kind(sound.name, sound.jobs, sound.cluster, sound.arrivals, sound.generator, sound.generator_name)
     with pytest.raises(AssertionError, match=says):
-        check_workload(source)
+        check_workload(source, family="gpu")
