@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.gpu_toys import random_jobs, random_model
+from tests.sim.gpu_toys import random_jobs, random_model
 
 from dovetail.cluster.gpu import GpuCluster
 from dovetail.core.errors import InvalidDecision

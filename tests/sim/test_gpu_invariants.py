@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.gpu_toys import RandomPlacer, ToyJob, random_jobs, random_model, toy_model, toy_workload
+from tests.sim.gpu_toys import RandomPlacer, ToyJob, random_jobs, random_model, toy_model, toy_workload
 from tests.sim.test_gpu_world import start
 
 from dovetail.cluster.gpu import GPU_TYPES, GpuCluster

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.gpu_toys import ToyJob, toy_model, toy_workload
+from tests.sim.gpu_toys import ToyJob, toy_model, toy_workload
 
 from dovetail.cluster.gpu import GPU_TYPES, GpuCluster
 from dovetail.cluster.gpu_speed import SpeedModel
