@@ -16,12 +16,12 @@ LEARN_STAMP := $(VENV)/.installed-learn
 PINS := constraints.txt pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-nojit check bench soak clean distclean
+.PHONY: help setup run test test-nojit test-engines check bench soak clean distclean
 
 help: ## show this list
 	@echo "Dovetail: schedulers that fit a workload. Targets:"
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
-		| while IFS='|' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
+		| while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
 setup: $(RUN_STAMP) ## make .venv with the default dependencies, nothing more
 	@echo "==> $(VENV) is ready; try: $(BIN)/dovetail --help"
@@ -32,11 +32,16 @@ run: $(RUN_STAMP) ## compare the schedulers on the bundled workload, write a rep
 
 test: $(LEARN_STAMP) ## run all tests
 	@echo "==> testing with $(JOBS) processes"
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --ignore=tests/engines
 
 test-nojit: $(DEV_STAMP) ## run the simulator's tests with numba's compiler switched off
 	@echo "==> testing the simulator without compilation"
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/sim
+
+test-engines: $(DEV_STAMP) ## run the tests that need services of the system: Slurm, which it installs if it can
+	@sh tests/engines/install.sh
+	@echo "==> testing engines with $(JOBS) processes (about four minutes)"
+	@$(BIN)/python -m pytest -q -rs -n $(JOBS) tests/engines
 
 check: $(LEARN_STAMP) ## lint, format, types, import directions
 	@echo "==> ruff: lint"

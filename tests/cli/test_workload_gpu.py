@@ -56,6 +56,16 @@ def test_describe(capsys, stored, tmp_path):
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_describe_with_speeds_of_ones_own(capsys, tmp_path):
+    speeds = write(tmp_path, "s.csv", "type,kind,speed\nV100,mine,10\nT4,mine,5\n")
+    words = ("describe", "small:kinds=[mine],cluster=small-mixed", "--speeds", speeds)
+    assert run(*words, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["speed"]["T4"] == 0.5
+    assert "did you mean" in refused(capsys, "describe", "small:kinds=[mina]", "--speeds", speeds)
+    write(tmp_path, "s.csv", "type,kind,speed\nV100,mine,x\n")
+    assert "row 2, field 'speed'" in refused(capsys, *words)
+
+
 def test_describe_beside_another(capsys, stored, tmp_path):
     write(tmp_path, "openb_pod_list_default.csv", TRACE)
     assert run("describe", "small", "--beside", tmp_path, "--plot", tmp_path / "p.svg") == 0

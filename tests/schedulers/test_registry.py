@@ -52,6 +52,8 @@ GPU = [
     "gpu/fifo+least-allocated",
     "gpu/fifo+most-allocated",
     "gpu/fifo+fgd",
+    "gpu/mosa",
+    "gpu/malo",
     "gpu/random",
 ]
 

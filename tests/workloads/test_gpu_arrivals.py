@@ -29,6 +29,14 @@ def test_the_day_has_a_busy_and_a_quiet_half():
     np.testing.assert_array_equal(even, poisson)
 
 
+@pytest.mark.parametrize("hours", [2, 12, 20, 50])
+def test_the_rate_is_kept_over_parts_of_a_day(hours):
+    jobs, rng = 5000, np.random.default_rng(3)
+    interval_s = hours * 3600 / jobs
+    times = GpuArrivals("diurnal", interval_s=interval_s).times(jobs, interval_s, rng)
+    assert times[-1] == pytest.approx(hours * 3600, rel=0.05)
+
+
 def test_all_at_once():
     assert not GpuArrivals("batch").times(5, 0.0, np.random.default_rng(0)).any()
 

@@ -71,6 +71,8 @@ for _name, _summary in (
     ("fifo+fgd", "first come, first served, least growth of fragmentation"),
 ):
     SCHEDULERS.register_composed(f"gpu/{_name}", _summary)
+_add("gpu/mosa", "optimise.gpu.mosa:Mosa", "order and places by multi-objective simulated annealing")
+_add("gpu/malo", "optimise.gpu.malo:Malo", "order and places by ant lions with differential evolution")
 _add("gpu/random", "heuristic.gpu.random:Random", "any job, any machine with room: the floor to beat")
 
 # Schedulers made of schedulers live above this layer.  They are lines here all the same, and not an entry point of our

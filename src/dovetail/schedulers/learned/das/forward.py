@@ -20,15 +20,12 @@ import numpy as np
 from numba import njit
 
 from dovetail.core.gpu import Floats
-from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, PAIR_COLUMNS
 from dovetail.schedulers.learned.das.jit import OPTIONS
 from dovetail.schedulers.learned.das.random_walk import posterior_at, walk_among
-from dovetail.schedulers.learned.das.shape import ORDER_BASE, PLACE_BASE, DasShape, Parameters
+from dovetail.schedulers.learned.das.shape import NODE_COLUMNS, PLACE_COLUMNS, DasShape, Parameters
 
-ORDER_BASE_AT = tuple(JOB_COLUMNS.index(name) for name in ORDER_BASE)
-PLACE_BASE_AT = tuple(PAIR_COLUMNS.index(name) for name in PLACE_BASE)
-SPEED_AT = PAIR_COLUMNS.index("speed of its type")
-FIRST_PAIR = len(MACHINE_COLUMNS)  # column of a node
+SPEED_AT = NODE_COLUMNS.index("speed of its type")
+OF_PLACE = len(PLACE_COLUMNS)
 EPSILON = 1e-5
 
 SCALARS = ("place.speed", "place.rack", "order.log_std", "place.log_std")
@@ -140,10 +137,7 @@ def priorities(w, jobs, machines):
     x = x + positions(count, width)
     for layer in range(w.query.shape[0]):
         x = _encode(w, layer, x)
-    found = (x @ w.order_out)[:, 0] + w.order_out_bias[0]
-    for i, column in enumerate(ORDER_BASE_AT):
-        found += w.order_base[i] * jobs[:, column]
-    return found
+    return jobs @ w.order_base + (x @ w.order_out)[:, 0] + w.order_out_bias[0]
 
 
 @njit(**OPTIONS)
@@ -172,9 +166,8 @@ def affinity(w, machines, nodes, rack, log_ratio):
         )
         speed += amplitude * mean
     found = (hidden[:machines] @ w.place_out)[:, 0] + w.place_out_bias[0]
-    found += w.scalars[SPEED] * (speed + nodes[:machines, FIRST_PAIR + SPEED_AT])
-    for i, column in enumerate(PLACE_BASE_AT):
-        found += w.place_base[i] * nodes[:machines, FIRST_PAIR + column]
+    found += w.scalars[SPEED] * (speed + nodes[:machines, SPEED_AT])
+    found += np.ascontiguousarray(nodes[:machines, :OF_PLACE]) @ w.place_base
     return found, speed, factor
 
 

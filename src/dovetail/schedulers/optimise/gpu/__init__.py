@@ -1,0 +1,1 @@
+"""Searches over order and places of the waiting GPU jobs."""
