@@ -81,8 +81,8 @@ def test_nothing_is_taken_twice(options: GpuOptions, seed: int) -> None:
                     m = row["machine"]
                     cpus[m] += row["workers"] * job.cpus[number]
                     memory[m] += row["workers"] * job.memory[number]
-                    if row["device"] >= 0:
-                        devices[m, row["device"]] += row["workers"] * job.gpus[number]
+                    if row["gpu"] >= 0:
+                        devices[m, row["gpu"]] += row["workers"] * job.gpus[number]
                     whole = [d for d in range(16) if row["mask"] >> d & 1]
                     assert len(whole) == (row["workers"] * job.gpus[number] if job.gpus[number] >= 1 else 0)
                     devices[m, whole] += 1

@@ -142,7 +142,7 @@ def assert_same_result(fast: GpuWorld, slow: ReferenceGpuWorld) -> None:
     ours = []
     for segment in result.segments:
         rows = result.rows[segment["first_row"] : segment["first_row"] + segment["rows"]]
-        where = [(int(row["machine"]), int(row["device"]), int(row["workers"])) for row in rows]
+        where = [(int(row["machine"]), int(row["gpu"]), int(row["workers"])) for row in rows]
         ours.append(
             (int(segment["job"]), float(segment["start_s"]), float(segment["end_s"]), int(segment["why"]), where)
         )

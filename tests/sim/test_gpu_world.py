@@ -97,7 +97,7 @@ def test_sharing_a_device_slows_down_by_the_pressure_of_each_worker_there() -> N
     jobs = [ToyJob(gpus=0.2, work=100), ToyJob(gpus=0.3, workers=2, work=1000, kind=1)]
     world = world_of(jobs, GpuCluster(1), model)
     result = played(world, [start(0, 0), start(1, 0, 0)])
-    assert result.rows["device"].tolist() == [0, 0]
+    assert result.rows["gpu"].tolist() == [0, 0]
     assert result.finish_s[0] == pytest.approx(100 * (1 + 2 * 0.5 + 2 * 2 * 0.25))
     assert result.finish_s[1] == 1000.0
 
@@ -111,7 +111,7 @@ def test_a_gang_is_as_fast_as_its_slowest_worker_and_the_network_lets_it() -> No
     result = played(world_of(jobs, cluster, model), [start(0, 0, 0, 1, 2)])
     apart = (1 - 1 / 3) + 2 * (1 - 1 / 2)
     assert result.finish_s[0] == pytest.approx(100 / 0.5 * (1 + 0.4 * apart))
-    assert result.rows[["machine", "device", "workers"]].tolist() == [(0, -1, 2), (1, -1, 1), (2, -1, 1)]
+    assert result.rows[["machine", "gpu", "workers"]].tolist() == [(0, -1, 2), (1, -1, 1), (2, -1, 1)]
     assert result.rows["mask"].tolist() == [0b11, 0b1, 0b1]
 
 
@@ -167,7 +167,7 @@ def test_a_share_goes_to_the_fullest_device_that_takes_it() -> None:
     world.apply([start(job, 0) for job in range(len(jobs))])
     devices = world.result().rows
     #  0.5 -> 0;  1 -> device 1 whole;  0.7 -> 2 (0 has only 0.5);  0.3 -> 2;  0.5 -> 0;  0.2 -> 3;  0.25 -> 3
-    assert devices["device"].tolist() == [0, -1, 2, 2, 0, 3, 3]
+    assert devices["gpu"].tolist() == [0, -1, 2, 2, 0, 3, 3]
     assert devices["mask"].tolist() == [0, 0b10, 0, 0, 0, 0, 0]
 
 
@@ -177,7 +177,7 @@ def test_equal_devices_are_taken_by_number_whatever_the_rounding() -> None:
     world = world_of(jobs, GpuCluster(1))
     world.advance()
     world.apply([start(job, 0) for job in range(len(jobs))])
-    assert world.result().rows["device"].tolist() == [0, 0, 1, 0, 1, 2]
+    assert world.result().rows["gpu"].tolist() == [0, 0, 1, 0, 1, 2]
 
 
 # --- preemption, failures -----------------------------------------------------------------------------------------

@@ -167,7 +167,7 @@ def _check_kernel(scheduler: GpuScheduler, world: GpuWorld, seeds: SeedTree, pyt
 
 def _rows(result: GpuResult, segment: int) -> list[tuple[int, int, int]]:
     rows = result.rows[result.rows["segment"] == segment]
-    return list(zip(*(rows[name].tolist() for name in ("machine", "device", "workers")), strict=True))
+    return list(zip(*(rows[name].tolist() for name in ("machine", "gpu", "workers")), strict=True))
 
 
 # --- worlds -------------------------------------------------------------------------------------------------------

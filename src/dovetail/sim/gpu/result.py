@@ -31,9 +31,7 @@ class GpuResult:
     decisions: int
     asked: int
     segments: Records  # (S,) in order of start: job, why (gpu_state), first_row, rows, start_s, end_s
-    rows: (
-        Records  # (P,) where segments ran: segment, machine, device (-1 = whole ones or none), workers, mask (of them)
-    )
+    rows: Records  # (P,) where segments ran: segment, machine, workers, gpu (shared, -1 = none), mask (of whole ones)
     decision_log: Records  # (K,) asked, job, stops, reason, place, segment, waiting, time_s, priority, affinity
     speeds: Records  # (V,) job, time_s, speed from then on
     machine_log: Records  # (L,) machine, up, time_s
