@@ -1,7 +1,7 @@
 """`Dovetail/Gpu-v0`: which of the waiting jobs starts next?  An agent chooses, a rule places its workers.
 
 A step starts one job, or ends the answer: then time goes by until something has changed and jobs wait that fit.  Where
-its workers stand is the place's to say (setting `place`, a part of the registry, see `dovetail list --parts`).
+its workers stand is the place's to say (setting `place`, a part of the registry, see `dovetail list gpu --parts`).
 `docs/environments.md` describes spaces, rewards and episodes.
 """
 
