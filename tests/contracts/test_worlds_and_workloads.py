@@ -7,9 +7,11 @@ import pytest
 from dovetail.core.seeds import SeedTree
 from dovetail.sim.dag import DagOptions, DagWorld
 from dovetail.sim.elastic import ElasticWorld
+from dovetail.sim.gpu import GpuWorld
 from dovetail.testing import ReferenceDagWorld, check_workload, check_world
 from dovetail.workloads.dag import DagWorkload
 from dovetail.workloads.elastic_source import ELASTIC, open_elastic
+from dovetail.workloads.gpu_source import GPU, open_gpu
 from dovetail.workloads.source import BUNDLED, open_source
 
 
@@ -17,7 +19,9 @@ def reference(workload: DagWorkload, options: DagOptions, seeds: SeedTree) -> Re
     return ReferenceDagWorld(workload, options, seeds.child("durations").key(), seeds.child("failures").key())
 
 
-@pytest.mark.parametrize(("family", "make"), [("dag", DagWorld), ("dag", reference), ("elastic", ElasticWorld)])
+@pytest.mark.parametrize(
+    ("family", "make"), [("dag", DagWorld), ("dag", reference), ("elastic", ElasticWorld), ("gpu", GpuWorld)]
+)
 def test_world(family: str, make) -> None:
     check_world(make, family=family)
 
@@ -30,3 +34,8 @@ def test_bundled_workload(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(ELASTIC))
 def test_bundled_elastic_workload(name: str) -> None:
     check_workload(open_elastic(name), family="elastic")
+
+
+@pytest.mark.parametrize("name", sorted(GPU))
+def test_bundled_gpu_workload(name: str) -> None:
+    check_workload(open_gpu(name), family="gpu")
