@@ -276,6 +276,42 @@ def test_without_a_guardian_leases_run_out_and_the_rest_is_found(slurm: VirtualS
     wait_until(lambda: set(slurm.states(jobs)) == {"COMPLETED"}, "all jobs")
 
 
+def test_a_guardian_that_is_killed_is_replaced(slurm: VirtualSlurm, tmp_path: Path) -> None:
+    job = slurm.submit("-n1", "--mem=100", "--gres=gpu:1", "--hold", "--comment=dovetail", lasts_s=30)
+    with queue(slurm, tmp_path, "--act", "--scheduler", FIFO) as running:
+        running.wait_for(1, "landed")
+        (guardian,) = _guardians(slurm)
+        os.kill(guardian, signal.SIGKILL)
+        running.wait_for(1, "guardian")
+        wait_until(lambda: _guardians(slurm) not in ([], [guardian]), "another")
+        running.kill()
+    slurm.run(["scancel", str(job)])
+    wait_until(lambda: not _guardians(slurm), "it to see that nothing is left")
+
+
+def test_a_slurm_that_is_away_for_a_while(slurm: VirtualSlurm, tmp_path: Path) -> None:
+    jobs = [slurm.submit("-n1", "--mem=100", "--gres=gpu:4", *HANDED_IN[0], lasts_s=4) for _ in range(6)]
+    with queue(slurm, tmp_path, "--act", "--scheduler", FIFO) as running:
+        running.wait_for(3, "landed")
+        slurm.stop_controller()
+        running.wait_for(1, "slurm")
+        slurm.start_controller()
+        wait_until(lambda: set(slurm.states(jobs)) == {"COMPLETED"}, "all jobs", patience_s=120)
+        assert running.interrupt() == 130
+    away, back = running.events("slurm")
+    assert "does not answer" in away["text"] and "answers again" in back["text"]
+    assert len(running.events("landed")) == 6
+
+
+def test_two_at_once_leave_each_others_jobs_alone(slurm: VirtualSlurm, tmp_path: Path) -> None:
+    jobs = [slurm.submit(*SMALL, "--gres=gpu:4", *HANDED_IN[n % 2], lasts_s=2) for n in range(9)]
+    options = ("--act", "--scheduler", FIFO)
+    with queue(slurm, tmp_path / "one", *options) as one, queue(slurm, tmp_path / "two", *options) as two:
+        wait_until(lambda: set(slurm.states(jobs)) == {"COMPLETED"}, "all jobs", patience_s=120)
+        assert one.interrupt() == 130 and two.interrupt() == 130
+    assert len(slurm.ran.read_text().splitlines()) == 9
+
+
 def test_a_lease_runs_out_by_itself(slurm: VirtualSlurm, tmp_path: Path) -> None:
     blockers = [slurm.submit("-N1", "-w", name, "--mem=100", "--gres=gpu:4", lasts_s=5) for name in slurm.names]
     wait_until(lambda: set(slurm.states(blockers)) == {"RUNNING"}, "the cluster to be full")
