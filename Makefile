@@ -36,7 +36,8 @@ test: $(LEARN_STAMP) ## run all tests
 
 test-nojit: $(DEV_STAMP) ## run the simulator's tests with numba's compiler switched off
 	@echo "==> testing the simulator without compilation"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/sim
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) \
+		-W "ignore:overflow encountered in scalar:RuntimeWarning" tests/sim # hashes overflow on purpose
 
 test-engines: $(DEV_STAMP) ## run the tests that need services of the system: Slurm, which it installs if it can
 	@sh tests/engines/install.sh
@@ -60,6 +61,8 @@ bench: $(RUN_STAMP) ## measure the simulator's speed, how it grows with size, an
 	@$(BIN)/python benchmarks/dag_scale.py --quick
 	@echo "==> running: benchmarks/elastic_speed.py --quick (all sizes: $(BIN)/python benchmarks/elastic_speed.py)"
 	@$(BIN)/python benchmarks/elastic_speed.py --quick
+	@echo "==> running: benchmarks/gpu_speed.py --quick (all sizes: $(BIN)/python benchmarks/gpu_speed.py)"
+	@$(BIN)/python benchmarks/gpu_speed.py --quick
 	@echo "==> running: benchmarks/execution_speed.py (the engine against process pools)"
 	@$(BIN)/python benchmarks/execution_speed.py
 

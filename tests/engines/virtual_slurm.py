@@ -84,8 +84,7 @@ class VirtualSlurm:
             user="munge",
         )
         wait_until(lambda: (munge / "socket").exists(), "munged")
-        self._daemon("slurmctld", ["slurmctld", "-D", "-f", self.env["SLURM_CONF"]])
-        wait_until(lambda: "UP" in self.run(["scontrol", "ping"], check=False), "slurmctld")
+        self.start_controller()
         for name in self.names:
             self.start_node(name)
         wait_until(lambda: all(self.node_state(name) == "IDLE" for name in self.names), "the nodes")
@@ -100,6 +99,15 @@ class VirtualSlurm:
         for pid in self._ours():
             kill(pid)
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    def start_controller(self) -> None:
+        self._daemon("slurmctld", ["slurmctld", "-D", "-f", self.env["SLURM_CONF"]])
+        wait_until(lambda: "UP" in self.run(["scontrol", "ping"], check=False), "slurmctld")
+
+    def stop_controller(self) -> None:
+        """In an orderly way, so that it writes its jobs down."""
+        self._daemons["slurmctld"].terminate()
+        self._daemons["slurmctld"].wait()
 
     def start_node(self, name: str) -> None:
         self._daemon(name, ["slurmd", "-D", "-N", name, "-f", self.env["SLURM_CONF"]])

@@ -20,7 +20,9 @@ def test_one_that_waited() -> None:
     assert "needs           0.5 GPUs, 2 processors and 4 GB, on V100 only" in text
     assert "completed at 162 s, after 142 s: waited 80 s, ran 62.5 s" in text
     assert "speed           0.80 on average, 80 % of alone on the same types" in text
-    waited = "waited 80 s: no machine had room for it, 0 GPUs free on average; 2 jobs started before it, 1 of which came "
+    waited = (
+        "waited 80 s: no machine had room for it, 0 GPUs free on average; 2 jobs started before it, 1 of which came "
+    )
     assert f"20 – 100  {waited}later; they took job 2 (<c>) 0.00868 GPU-hours, job 4 (e) 0 GPU-hours; " in text
     assert "because: it had waited longest of those that fit" in text
     assert "100  started on m0 (V100) GPU 0: it had waited longest of those that fit" in text

@@ -92,9 +92,12 @@ def test_speeds_of_ones_own(tmp_path: Path) -> None:
     ours, theirs = small().open(), replace(small(), speeds=str(file)).open()
     assert (theirs.model.network == 5.0).all() and theirs.facts()["speeds"] == str(file)
     assert ours.facts()["content"] != theirs.facts()["content"]
-    both = [one.measure(one.run(one.world(one.sequence(0), SeedTree(0)), SCHEDULERS.create(FIFO), SeedTree(0).generator())) for one in (ours, theirs)]
+    both = [
+        one.measure(one.run(one.world(one.sequence(0), SeedTree(0)), SCHEDULERS.create(FIFO), SeedTree(0).generator()))
+        for one in (ours, theirs)
+    ]
     assert both[0].metrics["relative_speed"] > both[1].metrics["relative_speed"]
-    with pytest.raises(DovetailError, match="no such file|cannot be read"):
+    with pytest.raises(DovetailError, match=r"none\.json"):
         replace(small(), speeds=str(tmp_path / "none.json")).open()
 
 
@@ -109,7 +112,7 @@ def test_what_makes_no_sense() -> None:
         GpuSetting(jobs=0)
     with pytest.raises(ConfigError, match="a load and arrivals with an interval are given"):
         GpuSetting(load=0.5, arrivals=GpuArrivals("poisson", interval_s=5.0))
-    with pytest.raises(ConfigError, match="a load of 0.5 and arrivals at 0.7 are given"):
+    with pytest.raises(ConfigError, match=r"a load of 0\.5 and arrivals at 0\.7 are given"):
         GpuSetting(load=0.5, arrivals=GpuArrivals("poisson", load=0.7))
     with pytest.raises(ConfigError, match="can never start"):
         GpuSetting("medium", machines=1).open().check(0)

@@ -54,6 +54,8 @@ GPU = [
     "gpu/fifo+fgd",
     "gpu/mosa",
     "gpu/malo",
+    "gpu/rifling",
+    "gpu/dl2",
     "gpu/random",
 ]
 

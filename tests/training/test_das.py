@@ -36,7 +36,9 @@ def without_rules(shape: DasShape) -> dict[str, np.ndarray]:
 
 
 def test_it_learns_to_take_the_shortest_first() -> None:
-    plan = MappoPlan(iterations=40, sequences=4, episodes=6, warm_up=0, rate=0.03, epochs=2, fee=0.0, entropy=0.0)
+    plan = MappoPlan(
+        rules=0, iterations=40, sequences=4, episodes=6, warm_up=0, rate=0.03, epochs=2, fee=0.0, entropy=0.0
+    )
     run = DasTrainRun(Path("unused"), DasTrainJob((QUEUE,), SMALL, plan), "", resume=False)
     run.parameters = without_rules(SMALL)
     best = dict(run.parameters)
@@ -76,7 +78,16 @@ def test_the_first_step_changes_no_ratio() -> None:
 
 
 def job(**changes: object) -> DasTrainJob:
-    plan = {"iterations": 2, "sequences": 1, "episodes": 2, "every": 1, "validation": 1, "warm_up": 1, **changes}
+    plan = {
+        "iterations": 2,
+        "sequences": 1,
+        "episodes": 2,
+        "every": 1,
+        "validation": 1,
+        "warm_up": 1,
+        "rules": 2,
+        **changes,
+    }
     return DasTrainJob((GpuSetting("small", jobs=20),), SMALL, MappoPlan(**plan))  # type: ignore[arg-type]
 
 
@@ -90,7 +101,8 @@ def trained(path: Path, what: DasTrainJob, *, resume: bool = False, rounds: int 
 
 def test_a_run_that_was_interrupted_ends_as_one_that_was_not(tmp_path: Path) -> None:
     whole = trained(tmp_path / "whole", job(iterations=3))
-    trained(tmp_path / "parts", job(iterations=3), rounds=1)
+    trained(tmp_path / "parts", job(iterations=3), rounds=-1)
+    trained(tmp_path / "parts", job(iterations=3), resume=True, rounds=1)
     parts = trained(tmp_path / "parts", job(iterations=3), resume=True)
     for name, value in whole.parameters.items():
         assert np.array_equal(parts.parameters[name], value), name
@@ -98,7 +110,7 @@ def test_a_run_that_was_interrupted_ends_as_one_that_was_not(tmp_path: Path) -> 
     card = json.loads((tmp_path / "parts/checkpoint.json").read_text())
     assert card["command"] == "the command" and card["kind"] == "das"
     load_checkpoint(tmp_path / "parts/checkpoint")
-    assert len((tmp_path / "parts/progress.jsonl").read_text().splitlines()) == 3
+    assert len((tmp_path / "parts/progress.jsonl").read_text().splitlines()) == 3 + 2
 
 
 def test_directories_that_do_not_fit(tmp_path: Path) -> None:

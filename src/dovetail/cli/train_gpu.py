@@ -25,7 +25,7 @@ RIVALS = "gpu/fifo+first-fit,gpu/srtf+topology"
 def configure(parser: argparse.ArgumentParser) -> None:
     GpuArguments.add_setting(parser)
     learn = add_learning(parser, "about an hour")
-    learn.add_argument("--mix", metavar="NAME,...", help="learn from these workloads too, not only from the one it is for")
+    learn.add_argument("--mix", metavar="NAME,...", help="learn from these workloads too, not only from its own")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
             finished = True
         except KeyboardInterrupt:
             note(f"interrupted; the same command with --resume goes on from {args.out}")
-    if train.iteration:
+    if train.curve:
         print(json.dumps(_as_json(train), indent=2) if args.json else _as_text(train, asked))
     return 0 if finished else EXIT_INTERRUPTED
 
@@ -78,7 +78,7 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
 
 def _tell(train: DasTrainRun, figures: dict[str, float]) -> None:
     plan = train.job.plan
-    left_s = train.elapsed_s / train.iteration * (plan.iterations - train.iteration)
+    left_s = train.elapsed_s / (train.iteration + plan.rules) * (plan.iterations - train.iteration)
     text = f"iteration {train.iteration} of {plan.iterations}: JCT {figures['jct_s']:,.0f} s, fee {figures['fee']:.2f}"
     if "validation" in figures:
         jct, fee = (100 * (figures[f"validation_{name}"] - 1) for name in ("jct", "fee"))

@@ -19,9 +19,7 @@ def add_learning(parser: argparse.ArgumentParser, full: str) -> argparse._Argume
     learn = parser.add_argument_group("learning")
     learn.add_argument("--out", type=Path, metavar="DIR", required=True, help="where the run and its network are kept")
     learn.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    learn.add_argument(
-        "--profile", default="full", metavar="NAME", help=f"quick: a few minutes; full: {full} (full)"
-    )
+    learn.add_argument("--profile", default="full", metavar="NAME", help=f"quick: a few minutes; full: {full} (full)")
     learn.add_argument("--iterations", type=int, metavar="N", help="steps of learning")
     learn.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any other part of the plan")
     learn.add_argument("--minutes", type=float, metavar="M", help="stop after this time; --resume goes on")

@@ -118,7 +118,8 @@ def _stayed(story: JobStory, stay: Stay) -> list[Moment]:
         why = f": {facts['reason']}{said}; {facts['place']}"
     started = Moment(stay.start_s, stay.start_s, "started", f"started on {_machines(story, stay)}{why}", facts)
     relative = f", {100 * stay.speed / stay.alone:.0f} % of alone on the same types" if stay.seconds > 0 else ""
-    span = f" ({stay.slowest:.2f} to {stay.fastest:.2f})" if stay.fastest > stay.slowest * 1.01 else ""
+    low, high = f"{stay.slowest:.2f}", f"{stay.fastest:.2f}"
+    span = f" ({low} to {high})" if low != high else ""
     speed = f"at speed {stay.speed:.2f}{span}{relative}" if stay.seconds > 0 else "for no time"
     text = f"ran {_s(stay.seconds)} {speed}, for {stay.fee:.2f} USD; {_together(story, stay)}"
     found = [started, Moment(stay.start_s, stay.end_s, "ran", text, facts)]

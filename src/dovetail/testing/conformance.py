@@ -34,7 +34,7 @@ def check_scheduler(make: Callable[[], Any], *, seed: int = 0, family: str = "da
 def check_world(make: Callable[..., Any], *, family: str = "dag") -> None:
     """A world offers valid read-only views, refuses what is invalid without changing, and comes to an end.
 
-    `make(workload, options, seeds)` makes it; of family gpu `make(workload, speed_model, options, seeds)`.
+    `make(workload, options, seeds)` makes it; of `gpu`, `make(workload, speed model, options, seeds)`.
     """
     _kit(family).check_world(make)
 

@@ -21,7 +21,8 @@ from dovetail.schedulers.learned.das.forward import DasForward
 from dovetail.schedulers.learned.das.shape import DasShape, Parameters
 from dovetail.training.adam import Adam
 from dovetail.training.commit import current_commit
-from dovetail.training.das_worker import CRITIC, MakeDasWorker, Score, Task, fresh_critic
+from dovetail.training.das_worker import CRITIC, MakeDasWorker, Task, fresh_critic
+from dovetail.training.evolution import EvolutionPlan, EvolutionState, step
 from dovetail.training.mappo import MappoPlan
 from dovetail.training.run_directory import RunDirectory
 from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
@@ -29,10 +30,13 @@ from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
 FIRST_TRAINING_SEED, TRAINING_SEEDS = 1_000, 900
 FIRST_VALIDATION_SEED = 2_000
 PROFILES: dict[str, dict[str, Any]] = {
-    "quick": {"iterations": 30, "sequences": 4, "episodes": 4, "validation": 4},
-    "full": {"iterations": 300},
+    "quick": {"rules": 15, "iterations": 15, "validation": 4},
+    "full": {"iterations": 200},
 }
 LARGEST_STEP = 1.0  # norm of a gradient
+RULES = ("order.base", "place.base", "place.speed", "place.rack")
+"""The rules of thumb that the network corrects: so few numbers that evolution finds them faster than gradients do."""
+EVOLUTION = EvolutionPlan(pairs=8, sequences=6, width=0.3, rate=0.15)
 
 
 @dataclass(frozen=True)
@@ -77,11 +81,12 @@ class DasTrainRun:
         self.resumed = resume
         self.curve: list[dict[str, float]] = []
         self.elapsed_s = 0.0
-        self.iteration = 0
+        self.iteration = -job.plan.rules  # below 0, rules evolve
         fresh = job.shape.fresh(SeedTree(job.seed).child("network").generator()) | fresh_critic(job.seed)
         self.parameters: Parameters = fresh
         self.best_parameters: Parameters = dict(fresh)
         self.adam = Adam(fresh, job.plan.rate)
+        self.evolution = EvolutionState.start(rules_of(fresh))
         self.untrained: Floats = np.zeros((0, 2))  # (tasks, 2) completion time and fee on the validation sequences
         if resume:
             self._read()
@@ -100,7 +105,7 @@ class DasTrainRun:
             self._write()
         while self.iteration < plan.iterations:
             start = time.monotonic()
-            figures = self._step(workers)
+            figures = self._step(workers) if self.iteration >= 0 else self._evolve(workers)
             self.iteration += 1
             if self.iteration % plan.every == 0 or self.iteration == plan.iterations:
                 figures |= self._validate(workers)
@@ -112,10 +117,26 @@ class DasTrainRun:
                 self.save()
                 return
 
+    def _evolve(self, workers: Workers) -> dict[str, float]:
+        """Rules are tried slightly changed, both ways; what they cost is in units of what the first network did."""
+        rng = SeedTree(self.job.seed).child("rules", -self.iteration).generator()
+        tasks = self._tasks(rng, EVOLUTION.sequences)
+        seen: list[Floats] = []
+
+        def play(tried: Floats) -> Floats:
+            costs = costs_of(workers, [with_rules(self.parameters, rules) for rules in tried], tasks)
+            seen.append(costs.mean(axis=(0, 1)))
+            gained: Floats = -(costs / costs.mean(axis=0)).mean(axis=2)
+            return gained
+
+        figures = step(self.evolution, EVOLUTION, play, rng)
+        self.parameters = with_rules(self.parameters, self.evolution.parameters)
+        return {"jct_s": float(seen[0][0]), "fee": float(seen[0][1]), "rules_step": figures["step"]}
+
     def _step(self, workers: Workers) -> dict[str, float]:
         plan = self.job.plan
         rng = SeedTree(self.job.seed).child("iteration", self.iteration).generator()
-        tasks = self._tasks(rng)
+        tasks = self._tasks(rng, plan.sequences)
         shares = [tasks[number :: workers.count] for number in range(workers.count)]
         seeds = rng.integers(1 << 31, size=workers.count).tolist()
         asked = [(self.parameters, share, seed) for share, seed in zip(shares, seeds, strict=True)]
@@ -136,11 +157,11 @@ class DasTrainRun:
         self.adam.step(self.parameters, gradient, LARGEST_STEP)
         return _means(sums)
 
-    def _tasks(self, rng: np.random.Generator) -> list[Task]:
+    def _tasks(self, rng: np.random.Generator, sequences: int) -> list[Task]:
         """Settings in turn, sequences at random."""
         count = len(self.job.settings)
         first = int(rng.integers(count))
-        seeds = rng.integers(FIRST_TRAINING_SEED, FIRST_TRAINING_SEED + TRAINING_SEEDS, size=self.job.plan.sequences)
+        seeds = rng.integers(FIRST_TRAINING_SEED, FIRST_TRAINING_SEED + TRAINING_SEEDS, size=sequences)
         return [((first + i) % count, int(seed)) for i, seed in enumerate(seeds)]
 
     def _validation(self) -> list[Task]:
@@ -182,6 +203,7 @@ class DasTrainRun:
         arrays = {f"now/{name}": value for name, value in self.parameters.items()}
         arrays |= {f"best/{name}": value for name, value in self.best_parameters.items()}
         arrays |= {f"adam/{name}": value for name, value in self.adam.state().items()}
+        arrays |= {f"rules/{name}": getattr(self.evolution, name) for name in ("parameters", "mean", "square")}
         document = {"iteration": self.iteration, "elapsed_s": self.elapsed_s, "curve": self.curve}
         self.directory.write({**arrays, "untrained": self.untrained}, document)
 
@@ -192,24 +214,42 @@ class DasTrainRun:
             self.best_parameters = {name: arrays[f"best/{name}"] for name in self.parameters}
             self.adam.restore({name[5:]: value for name, value in arrays.items() if name.startswith("adam/")})
             self.untrained = arrays["untrained"]
+            self.evolution = EvolutionState(arrays["rules/parameters"], arrays["rules/mean"], arrays["rules/square"])
             self.iteration, self.elapsed_s = int(document["iteration"]), float(document["elapsed_s"])
             self.curve = list(document["curve"])
+            self.evolution.iteration = min(self.iteration, 0) + self.job.plan.rules
         except (KeyError, TypeError, ValueError) as error:
             raise DovetailError(f"{self.directory.path}: the run is damaged ({error}); start again") from error
 
 
 def scores(workers: Workers, parameters: Parameters, tasks: Sequence[Task]) -> Floats:
-    """(T, 2) mean completion time and fee, the work divided among the workers."""
-    shares = [range(number, len(tasks), workers.count) for number in range(workers.count)]
-    asked = [(parameters, [tasks[t] for t in share]) for share in shares]
-    found = np.empty((len(tasks), 2))
-    for share, answer in zip(shares, workers.call("score", asked), strict=True):
-        if answer is None:
-            raise DovetailError("a worker was lost during validation; go on with --resume")
-        values: list[Score] = answer
-        for t, score in zip(share, values, strict=True):
-            found[t] = score.avg_jct_s, score.avg_fee
+    """(T, 2) mean completion time and fee."""
+    found: Floats = costs_of(workers, [parameters], tasks)[0]
     return found
+
+
+def costs_of(workers: Workers, networks: Sequence[Parameters], tasks: Sequence[Task]) -> Floats:
+    """(N, T, 2) mean completion time and fee of each network on each sequence, the work divided among the workers."""
+    pairs = [(n, t) for n in range(len(networks)) for t in range(len(tasks))]
+    shares = [pairs[number :: workers.count] for number in range(workers.count)]
+    asked = [([(networks[n], tasks[t]) for n, t in share],) for share in shares]
+    found = np.empty((len(networks), len(tasks), 2))
+    for share, answer in zip(shares, workers.call("score_each", asked), strict=True):
+        if answer is None:
+            raise DovetailError("a worker was lost; go on with --resume")
+        for (n, t), score in zip(share, answer, strict=True):
+            found[n, t] = score.avg_jct_s, score.avg_fee
+    return found
+
+
+def rules_of(parameters: Parameters) -> Floats:
+    return np.concatenate([parameters[name] for name in RULES])
+
+
+def with_rules(parameters: Parameters, rules: Floats) -> Parameters:
+    """The same network with other rules of thumb."""
+    ends = np.cumsum([len(parameters[name]) for name in RULES])[:-1]
+    return parameters | dict(zip(RULES, np.split(rules, ends), strict=True))
 
 
 def _means(sums: dict[str, float]) -> dict[str, float]:

@@ -51,9 +51,9 @@ class DasWorker:
         self._places: list[PlaceBatch] = []
         self._old: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
 
-    def score(self, parameters: Parameters, tasks: Sequence[Task]) -> list[Score]:
-        """Without exploring."""
-        return [Score.of(self._run(task, Das(network=self._forward(parameters)))) for task in tasks]
+    def score_each(self, pairs: Sequence[tuple[Parameters, Task]]) -> list[Score]:
+        """What each network comes to on its job sequence, without exploring."""
+        return [Score.of(self._run(task, Das(network=self._forward(parameters)))) for parameters, task in pairs]
 
     def play(self, parameters: Parameters, tasks: Sequence[Task], seed: int) -> dict[str, float]:
         """A round: each sequence several times.  Turns are kept, figures returned."""

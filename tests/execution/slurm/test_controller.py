@@ -196,6 +196,35 @@ def test_a_requeued_job_waits_until_slurm_is_ready_and_goes_elsewhere() -> None:
     assert slurm.events("requeued")
 
 
+def test_a_lease_that_slurm_overwrites_while_it_requeues_is_renewed() -> None:
+    slurm, control = paper(a_job(1), nodes=2), controller()
+    step(slurm, control)
+    step(slurm, control)
+    slurm.requeue(1)
+    step(slurm, control)
+    slurm.jobs[1] = replace(slurm.jobs[1], eligible_s=slurm.now_s + 6.0)
+    (renewal,) = acts(step(slurm, control, seconds=3.0))
+    assert isinstance(renewal, Lease) and slurm.jobs[1].eligible_s > slurm.now_s + 100.0
+    assert not acts(step(slurm, control)), "and the new time is kept to"
+    assert told(step(slurm, control, seconds=3.0)) == {1: ("n1",)}
+
+
+def test_where_slurm_put_a_job_instead_is_said() -> None:
+    slurm, control = (
+        paper(a_job(1), a_job(2, "gres:gpu:4"), a_job(3, "gres:gpu:4"), a_job(4, "gres:gpu:4")),
+        controller(),
+    )
+    slurm.stuck = {1}
+    step(slurm, control)
+    slurm.start(1, ("n2",))
+    slurm.start(4, ("n1",))
+    step(slurm, control)
+    assert [note.text for note in slurm.events("astray", "early")] == [
+        "job 1 runs on n2, not on n1",
+        "Slurm began job 4 on n1 before it was told to",
+    ]
+
+
 def test_cancelled_and_vanished_jobs_are_forgotten() -> None:
     slurm, control = (
         paper(a_job(1, "gres:gpu:4"), a_job(2, "gres:gpu:4"), a_job(3, "gres:gpu:4"), nodes=1),
@@ -389,7 +418,7 @@ def test_every_scheduler_gets_everything_done(name: str) -> None:
         for number in [number for number, job in slurm.jobs.items() if job.state == "RUNNING"][: moment % 2]:
             slurm.end(number)
     assert all(job.state == "COMPLETED" for job in slurm.jobs.values())
-    assert len(slurm.events("landed")) == 12 and not slurm.events("astray", "back", "refused")
+    assert len(slurm.events("landed")) == 12 and not slurm.events("astray", "early", "back", "refused")
     assert all(note.facts["reason"] != "unstated" for note in slurm.events("told"))
 
 

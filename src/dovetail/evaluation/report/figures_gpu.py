@@ -51,7 +51,8 @@ def _placement(label: str, run: GpuRun, end_s: float, clock: Clock) -> Figure:
     every = max(1, -(-lanes.machines // 24))
     named = range(0, lanes.machines, every)
     middle = [float(lanes.first[machine] + lanes.count[machine] / 2) for machine in named]
-    names = [f"{run.machines.name[machine]} · {run.machines.type[machine]}" for machine in named]
+    typed = every == 1 or len(set(run.machines.type)) == 1
+    names = [run.machines.name[one] + (f" · {run.machines.type[one]}" if typed else "") for one in named]
     axes.set_yticks(middle, names)
     axes.set_xlim(0, end_s / clock.seconds)
     axes.set_ylim(lanes.total, 0)

@@ -108,6 +108,7 @@ def _ground(run: GpuRun, lanes: Lanes, tall: float, across: float, end_s: float,
     bottom, right = TOP + tall * lanes.total, LEFT + end_s * across
     yield f'<rect class="free" x="{LEFT}" y="{TOP}" width="{right - LEFT:.1f}" height="{bottom - TOP:.1f}"/>'
     step = next(step for step in (1, 2, 4, 8, 16, 32, 64, 128, 256, 1024) if step * _least(lanes) * tall >= 11)
+    named = step == 1 or len(set(run.machines.type)) == 1  # the type of every n-th would be taken for that of all
     for machine in range(lanes.machines):
         y = TOP + tall * int(lanes.first[machine])
         deep = tall * int(lanes.count[machine])
@@ -116,9 +117,9 @@ def _ground(run: GpuRun, lanes: Lanes, tall: float, across: float, end_s: float,
             yield f'<rect class="processors" x="{LEFT}" y="{low:.1f}" width="{right - LEFT:.1f}" height="{tall:.1f}"/>'
         new = machine > 0 and run.machines.rack[machine] != run.machines.rack[machine - 1]
         name = "rack" if new else "machine"
-        yield f'<line class="{name}" x1="{LEFT if not new else LEFT - 84}" x2="{right:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield f'<line class="{name}" x1="{LEFT}" x2="{right:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
         if machine % step == 0:
-            label = f"{run.machines.name[machine]} · {run.machines.type[machine]}"
+            label = f"{run.machines.name[machine]}{f' · {run.machines.type[machine]}' if named else ''}"
             middle = y + min(deep / 2, 8.0) + 3.5
             yield f'<text x="{LEFT - 7}" y="{middle:.1f}" text-anchor="end">{escape(_short(label))}</text>'
     for tick in nice_axis(end_s / clock.seconds, wanted=12).ticks:

@@ -93,7 +93,7 @@ EVENT = record_type("id", "time")
 SEGMENT_RECORD = record_type("job why first_row rows", "start_s end_s")
 ROW_RECORD = record_type("segment machine gpu workers mask")
 ROW_TABLE = record_type("segment machine device workers mask")
-"""The same under the name that others know it by; as plain Python kernels cannot set `device`: numpy has taken it."""
+"""The same under the name that others know it by; kernels in plain Python cannot set `device`, which is numpy's."""
 DECISION_RECORD = record_type("asked job stops reason place segment waiting", "time_s priority affinity")
 SPEED_RECORD = record_type("job", "time_s speed")
 MACHINE_RECORD = record_type("machine up", "time_s")

@@ -191,7 +191,8 @@ class SlurmController:
         told = sorted(set(mine.told))
         facts = {"nodes": list(job.nodes), "told": told}
         if mine.phase == QUEUED:
-            self._say("astray", f"job {number} began on {_names(job.nodes)} before it was told to", number, **facts)
+            text = f"Slurm began job {number} on {_names(job.nodes)} before it was told to"
+            self._say("early", text, number, **facts)
         elif told == sorted(job.nodes):
             self._say("landed", f"job {number} runs on {_names(job.nodes)}", number, **facts)
         else:
@@ -224,7 +225,9 @@ class SlurmController:
             self._drop(number, shape if isinstance(shape, str) else "it is not in our partition any more", FREE)
             return
         mine.shape = shape
-        if mine.lease_s - seen.now_s < self._options.lease_s / 2:
+        if seen.now_s < job.eligible_s < mine.lease_s - 1.0 and job.restarts:
+            mine.not_before_s = job.eligible_s  # Slurm has set it anew: it had not finished with the requeued job
+        if job.eligible_s - seen.now_s < self._options.lease_s / 2:
             self._queue(number, mine, job, seen)
 
     def _queue(

@@ -58,6 +58,9 @@ class QueueScheduler:
             found += stops
         return found
 
+    def begun(self, view: GpuView, job: int) -> None:
+        """A job starts where its gang was placed last; for those that learn from it."""
+
     def _stops(self) -> bool:
         return self.order.PREEMPTIVE and self._info.preemption
 
@@ -92,6 +95,7 @@ class QueueScheduler:
                 )
             )
             order.started(view, job)
+            self.begun(view, job)
             keys[candidates.job == job] = np.inf
             if order.DYNAMIC:
                 left = np.isfinite(keys)
