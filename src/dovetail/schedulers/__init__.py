@@ -60,12 +60,14 @@ for _name, _summary in (
     SCHEDULERS.register_composed(f"gpu/{_name}", _summary)
 _add("gpu/tetris", "heuristic.gpu.tetris:Tetris", "job and machine that match best, short jobs favoured")
 for _name, _summary in (
-    ("sjf+best-fit", "least estimated time first, where the least is left over"),
+    ("sjf+topology", "least estimated time first, on as few machines and racks as possible"),
     ("srtf+pack", "least GPU time left first, on the fullest machines"),
     ("srtf+topology", "least GPU time left first, on as few machines and racks as possible"),
-    ("las+pack", "least GPU time received first, on the fullest machines"),
+    ("tetris+topology", "best aligned first, on as few machines and racks as possible"),
+    ("tetris+fastest", "best aligned first, on the fastest type with room, close together"),
+    ("las+topology", "least GPU time received first, machines close together"),
     ("max-min+topology", "fair speeds over types of GPUs by LP, machines close together"),
-    ("easy-backfill+best-fit", "first come, gaps filled with what delays nobody, best fit"),
+    ("easy-backfill+topology", "first come, gaps filled with what delays nobody, close together"),
     ("fifo+least-allocated", "first come, first served, as Kubernetes spreads"),
     ("fifo+most-allocated", "first come, first served, as Kubernetes packs"),
     ("fifo+fgd", "first come, first served, least growth of fragmentation"),

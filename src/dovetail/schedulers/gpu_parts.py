@@ -38,5 +38,6 @@ _add("place/least-allocated", "least_allocated:LeastAllocated", "the smallest pa
 _add("place/most-allocated", "most_allocated:MostAllocated", "the largest part of all resources taken")
 _add("place/fgd", "fgd:Fgd", "the least growth of fragmentation for the jobs that usually come")
 _add("place/topology", "topology:Topology", "as few machines as possible, in as few racks as possible")
+_add("place/fastest", "fastest:Fastest", "as topology, on the fastest type of GPU with room")
 _add("place/alignment", "alignment:Alignment", "the machines whose free resources match its demands best")
 _add("place/random", "random:Random", "drawn at random")

@@ -135,6 +135,8 @@ def chosen_place(scene, gene):
         p.count,
         p.classes,
         p.seen,
+        p.types,
+        p.speed,
         p.score,
         p.free,
         p.spare,

@@ -8,13 +8,13 @@ import numpy as np
 
 from dovetail.core.gpu import Floats, Ints
 from dovetail.schedulers.kernels.gpu_codes import GOLDEN, MIX1, MIX2, MOST_WORKERS, SECOND, PlaceCode
-from dovetail.schedulers.kernels.gpu_room import TOLERANCE, capacity, fits, share_device, take, take_back
+from dovetail.schedulers.kernels.gpu_room import TOLERANCE, Need, capacity, fits, share_device, take, take_back
 from dovetail.schedulers.kernels.jit import bare
 
 FIRST_FIT, BEST_FIT, LOAD_BALANCE = int(PlaceCode.FIRST_FIT), int(PlaceCode.BEST_FIT), int(PlaceCode.LOAD_BALANCE)
 LEAST_ALLOCATED, MOST_ALLOCATED = int(PlaceCode.LEAST_ALLOCATED), int(PlaceCode.MOST_ALLOCATED)
 PACK, FGD, TOPOLOGY = int(PlaceCode.PACK), int(PlaceCode.FGD), int(PlaceCode.TOPOLOGY)
-ALIGNMENT, RANDOM = int(PlaceCode.ALIGNMENT), int(PlaceCode.RANDOM)
+ALIGNMENT, RANDOM, FASTEST = int(PlaceCode.ALIGNMENT), int(PlaceCode.RANDOM), int(PlaceCode.FASTEST)
 FAILED = -np.inf
 
 
@@ -29,6 +29,8 @@ class Placing(NamedTuple):
     count: int
     classes: Ints  # (C, 5) demands seen: thousandths of a GPU, processors, GB, types, how many
     seen: int  # rows of them in use
+    types: int
+    speed: Floats  # (K * T,) of each kind on each type
     score: Floats  # (M,) scratch, as all that follow
     free: Ints  # (M,)
     spare: Ints  # (M,)
@@ -164,6 +166,8 @@ def place_gang(room, need, job, placing, undo, machines):
     """
     if placing.code == TOPOLOGY:
         return place_close_together(room, need, placing, undo, machines)
+    if placing.code == FASTEST:
+        return place_fastest(room, need, placing, undo, machines)
     if placing.code == RANDOM:
         return place_anywhere(room, need, job, placing, undo, machines)
     if placing.code == FIRST_FIT:
@@ -314,3 +318,28 @@ def place_close_together(room, need, placing, undo, machines):
     for worker in range(need.workers):
         take(room, machines[worker], need, undo, worker)
     return True, -float(used)
+
+
+@bare
+def place_fastest(room, need, placing, undo, machines):
+    """Type by type, the fastest first; then on all of them."""
+    speed = placing.speed[need.kind * placing.types : (need.kind + 1) * placing.types]
+    tried = 0
+    for _ in range(placing.types):
+        best = -1
+        for t in range(placing.types):
+            if (need.types & ~tried) >> t & 1 == 1 and (best < 0 or speed[t] > speed[best]):
+                best = t
+        if best < 0:
+            break
+        tried |= 1 << best
+        alone = Need(need.gpus, need.cpus, need.memory, 1 << best, need.workers, need.kind)
+        fit, _ = place_close_together(room, alone, placing, undo, machines)
+        if fit:
+            return True, speed[best]
+    fit, _ = place_close_together(room, need, placing, undo, machines)
+    slowest = np.inf
+    if fit:
+        for worker in range(need.workers):
+            slowest = min(slowest, speed[room.type[machines[worker]]])
+    return fit, slowest

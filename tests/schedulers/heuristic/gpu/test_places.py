@@ -115,6 +115,15 @@ def test_topology_several_racks_the_largest_first() -> None:
     assert [found.count(machine) for machine in range(6)] == [0, 0, 4, 4, 4, 0]
 
 
+def test_fastest_type_that_holds_the_gang() -> None:
+    """Types in turn: V100, A100, T4.  Kind 1 is fastest on A100s; five of them do not fit the one machine of four."""
+    info = cluster(machines=4, types=(0, 1, 2, 0), rack=4)
+    assert placed("fastest", info, {"kind": 1}) == [1]
+    assert placed("fastest", info, {"kind": 1, "workers": 5}) == [0, 0, 0, 0, 3]
+    assert placed("fastest", info, {"kind": 1, "workers": 9}) == [0] * 4 + [1] * 4 + [2]
+    assert placed("fastest", info, {"kind": 1}, [({"gpus": 4.0}, [1])]) == [0]
+
+
 def test_random_goes_everywhere_it_fits() -> None:
     info, seen = cluster(machines=4), set()
     scheduler = SCHEDULERS.create("gpu/fifo+random")
@@ -172,6 +181,7 @@ WHY_OF = {
     "most-allocated": Place.MOST_ALLOCATED,
     "fgd": Place.LEAST_FRAGMENTATION,
     "topology": Place.CLOSE_TOGETHER,
+    "fastest": Place.CLOSE_TOGETHER,
     "alignment": Place.BEST_ALIGNED,
     "random": Place.DRAWN_AT_RANDOM,
 }

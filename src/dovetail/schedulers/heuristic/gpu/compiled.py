@@ -48,8 +48,9 @@ def queue_kernel_of(info: GpuInfo, order: OrderPart, place: PlacePart) -> GpuKer
 
 
 def kind_masks(info: GpuInfo) -> Ints:
-    """(K,) a bit for each type on which a kind of training can run."""
-    bits = 1 << np.arange(len(info.type_name), dtype=np.int64)
+    """(K,) a bit for each type of the cluster on which a kind of training can run."""
+    types = np.arange(len(info.type_name), dtype=np.int64)
+    bits = np.where(np.isin(types, info.machine_type), 1 << types, 0)
     masks: Ints = ((info.kind_speed > 0.0) * bits).sum(axis=1)
     return masks
 

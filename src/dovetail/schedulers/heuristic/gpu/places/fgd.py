@@ -75,11 +75,12 @@ class Fgd(PlacePart):
 
 def demand_of(view: GpuView, info: GpuInfo, job: int) -> Demand:
     allowed = allowed_types(info, int(view.job_types[job]), int(view.job_kind[job]))
+    there = np.isin(np.arange(len(allowed)), info.machine_type)
     return (
         round(float(view.job_gpus[job]) * 1000.0),
         _power(float(view.job_cpus[job])),
         _power(float(view.job_memory[job])),
-        sum(1 << t for t in np.flatnonzero(allowed).tolist()),
+        sum(1 << t for t in np.flatnonzero(allowed & there).tolist()),
     )
 
 
