@@ -106,6 +106,6 @@ $(DEV_STAMP): $(RUN_STAMP)
 	@touch $@
 
 $(LEARN_STAMP): $(DEV_STAMP)
-	@echo "==> installing torch, ray, onnx, sb3-contrib and duckdb, which some tests need, into $(VENV) (a large download)"
-	@$(PIP_INSTALL) --editable '.[learn,onnx,ray,sb3,examples]'
+	@echo "==> installing torch, ray, onnx, sb3-contrib, gpytorch and duckdb, which some tests need, into $(VENV) (a large download)"
+	@$(PIP_INSTALL) --editable '.[learn,onnx,ray,sb3,peers,examples]'
 	@touch $@
