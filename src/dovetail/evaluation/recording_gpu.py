@@ -74,7 +74,7 @@ def record_gpu_run(
         places=GpuPlaceRows(
             segment=_plain(rows["segment"]),
             machine=_plain(rows["machine"]),
-            device=_plain(rows["gpu"]),
+            device=_plain(rows["device"]),
             devices=_plain(rows["mask"]),
             workers=_plain(rows["workers"]),
         ),
