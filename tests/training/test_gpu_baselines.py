@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs the extra 'learn': pip install 'dovetail[learn]'")
 
 from dovetail.schedulers.learned.gpu_baselines.rifling_states import STATES  # noqa: E402
-from dovetail.training.dl2 import Dl2Plan, costs_to_go, frozen, make_network, train_dl2  # noqa: E402
+from dovetail.training.dl2 import Dl2Plan, frozen, make_network, trace_of, train_dl2  # noqa: E402
 from dovetail.training.rifling import RiflingPlan, train_rifling  # noqa: E402
 
 LITTLE = "small:jobs=12"
@@ -45,9 +46,9 @@ def test_torch_and_numpy_agree() -> None:
     assert frozen(policy).logits(inputs, mask)[mask] == pytest.approx(expected[mask], abs=1e-5)
 
 
-def test_costs_to_go() -> None:
-    """Two jobs for 10 s, then one for 20 s; with endless patience 40 and 20."""
-    found = costs_to_go(np.array([0.0, 10.0, 30.0]), np.array([2, 1, 0]), 1e12)
-    assert found == pytest.approx([40.0, 20.0, 0.0])
-    short = costs_to_go(np.array([0.0, 10.0, 30.0]), np.array([2, 1, 0]), 10.0)
-    assert short[0] == pytest.approx(20.0 + np.exp(-1.0) * 20.0)
+def test_what_has_been_paid_by_a_decision() -> None:
+    """Jobs from 0 to 30 s and from 10 to 20 s: 0, 10 and 10 + 2 * 5 seconds by 0, 10 and 15 s, 40 in all."""
+    result = SimpleNamespace(workload=SimpleNamespace(arrival_s=np.array([0.0, 10.0])), finish_s=np.array([30.0, 20.0]))
+    trace = trace_of(result, np.array([0.0, 10.0, 15.0]))  # type: ignore[arg-type]
+    assert trace.paid.tolist() == [0.0, 10.0, 20.0]
+    assert (trace.end_s, trace.total) == (30.0, 40.0)

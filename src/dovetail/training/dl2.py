@@ -1,8 +1,9 @@
 """Training the network of gpu/dl2: first an existing scheduler's decisions, then actor-critic in the simulator.
 
-The teacher sees the first twenty waiting jobs, as the network does.  Afterwards the network draws its actions.  What a
-decision costs is the number of jobs in the system until the next one, times the time until then, discounted over
-`patience` mean completion times; a second network predicts that, and the difference moves the policy.
+The teacher sees the first twenty waiting jobs, as the network does.  Afterwards the network draws its actions.  What is
+paid is a second for every second of every job in the system; what a decision is to blame for is what is still paid
+after it, compared with what other episodes of the same sequence paid from that time on (`baseline`), less what a second
+network expects of that from what it sees.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from dovetail.schedulers.learned.gpu_baselines.dl2_features import (
     which_fit,
 )
 from dovetail.schedulers.learned.gpu_baselines.dl2_network import WIDTH, PolicyNetwork
-from dovetail.sim.gpu import run
+from dovetail.sim.gpu import GpuResult, run
+from dovetail.training.baseline import Trace, advantages
 
 FIRST_TRAINING_SEED, FIRST_VALIDATION_SEED = 1_000, 2_000
 
@@ -44,11 +46,11 @@ class Dl2Plan:
     hidden: int = 128
     taught: int = 24  # sequences
     passes: int = 12  # over what the teacher did
-    iterations: int = 60
-    episodes: int = 4  # of an iteration
-    rate: float = 3e-4
+    iterations: int = 120
+    episodes: int = 6  # of each sequence, of which an iteration has one
+    rate: float = 5e-4
     entropy: float = 0.003
-    patience: float = 2.0
+    patience: float = 2.0  # mean completion times, after which what is paid hardly counts
     validation: int = 4  # sequences of each workload
     every: int = 10  # iterations
 
@@ -70,11 +72,9 @@ class Recorder(Dl2):
         self._rng = rng
         self.steps: list[Step] = []
         self.time_s: list[float] = []
-        self.present: list[int] = []  # jobs in the system at each decision
 
     def decide(self, view: GpuView) -> Sequence[GpuDecision]:
         self.time_s.append(view.time_s)
-        self.present.append(len(view.job_id) + len(view.run_id))
         return super().decide(view)
 
     def act(self, inputs: Floats, mask: Bools) -> tuple[int, float]:
@@ -150,9 +150,12 @@ def train_dl2(plan: Dl2Plan, seed: int, tell: Callable[[str, int, dict[str, floa
 
 
 def _play(setting: OpenGpuSetting, player: Dl2 | Pupil, seed: int) -> float:
-    """Mean completion time, relative to nothing."""
-    result = run(setting.world(setting.sequence(seed), SeedTree(seed)), player, SeedTree(seed).generator())
-    return float(result.completion_s.mean())
+    """Mean completion time."""
+    return float(_run(setting, player, seed).completion_s.mean())
+
+
+def _run(setting: OpenGpuSetting, player: Dl2 | Pupil, seed: int) -> GpuResult:
+    return run(setting.world(setting.sequence(seed), SeedTree(seed)), player, SeedTree(seed).generator())
 
 
 def _validate(network: PolicyNetwork, settings: list[OpenGpuSetting], plan: Dl2Plan) -> float:
@@ -198,21 +201,19 @@ def _improve(
     seeds: SeedTree,
     iteration: int,
 ) -> dict[str, float]:
-    steps, costs, jct = [], [], []
+    setting, number = settings[iteration % len(settings)], FIRST_TRAINING_SEED + 100 + iteration
     network = frozen(policy)
-    for episode in range(plan.episodes):
-        player = Recorder(network, seeds.child("actions", episode).generator())
-        number = FIRST_TRAINING_SEED + 100 + iteration * plan.episodes + episode
-        mean_s = _play(settings[episode % len(settings)], player, number)
-        cost = costs_to_go(np.array(player.time_s), np.array(player.present), plan.patience * mean_s)
-        steps += player.steps
-        costs.append(cost[[step.decision for step in player.steps]])
-        jct.append(mean_s)
+    players = [Recorder(network, seeds.child("actions", episode).generator()) for episode in range(plan.episodes)]
+    results = [_run(setting, player, number) for player in players]
+    mean_s = float(np.mean([result.completion_s.mean() for result in results]))
+    traces = [trace_of(result, np.array(player.time_s)) for result, player in zip(results, players, strict=True)]
+    found = advantages(traces, patience_s=plan.patience * mean_s)
+    steps = [step for player in players for step in player.steps]
+    gained = [gain[[step.decision for step in one.steps]] for gain, one in zip(found, players, strict=True)]
     inputs, mask, action = _tensors(steps)
-    target = torch.as_tensor(np.concatenate([(cost - cost.mean()) / (cost.std() + 1e-9) for cost in costs]))
+    target = torch.as_tensor(np.concatenate(gained), dtype=torch.float32)
     expected = critic(inputs).squeeze(1)
-    advantage = (expected - target).detach()
-    advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-9)
+    advantage = target - expected.detach()
     logarithm = torch.log_softmax(policy(inputs).masked_fill(~mask, -torch.inf), dim=1)
     taken = logarithm.gather(1, action[:, None]).squeeze(1)
     entropy = -(logarithm.exp() * logarithm.masked_fill(~mask, 0.0)).sum(1).mean()
@@ -222,17 +223,20 @@ def _improve(
     loss.backward()
     nn.utils.clip_grad_norm_([*policy.parameters(), *critic.parameters()], 1.0)
     optimiser.step()
-    return {"jct_s": float(np.mean(jct)), "entropy": float(entropy.detach()), "critic": float(error.detach())}
+    return {"jct_s": mean_s, "entropy": float(entropy.detach()), "critic": float(error.detach())}
 
 
-def costs_to_go(time_s: Floats, present: Floats, patience_s: float) -> Floats:
-    """Of each decision: jobs present x seconds until the next, and what follows, discounted."""
-    cost = np.zeros(len(time_s))
-    following = 0.0
-    for place in range(len(time_s) - 2, -1, -1):
-        gap_s = float(time_s[place + 1] - time_s[place])
-        following = cost[place] = present[place] * gap_s + np.exp(-gap_s / patience_s) * following
-    return cost
+def trace_of(result: GpuResult, time_s: Floats) -> Trace:
+    """Paid by then: the time that all jobs have been there."""
+    arrival_s = result.workload.arrival_s
+
+    def paid(at_s: Floats) -> Floats:
+        until = np.minimum(at_s[:, None], result.finish_s[None, :])
+        together: Floats = np.maximum(until - arrival_s[None, :], 0.0).sum(axis=1)
+        return together
+
+    end_s = float(result.finish_s.max())
+    return Trace(time_s, paid(time_s), end_s, float(paid(np.array([end_s]))[0]), 0)
 
 
 def _tensors(steps: list[Step]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

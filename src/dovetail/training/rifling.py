@@ -26,7 +26,8 @@ class RiflingPlan:
     sequences: int = 90
     rate: tuple[float, float] = (0.2, 0.01)
     explore: tuple[float, float] = (0.3, 0.01)
-    discount: float = 0.3
+    discount: float = 0.8
+    tidy: float = 0.5
 
 
 def train_rifling(plan: RiflingPlan, seed: int, tell: Callable[[int, float, float], None]) -> Floats:
@@ -39,7 +40,7 @@ def train_rifling(plan: RiflingPlan, seed: int, tell: Callable[[int, float, floa
         setting = settings[number % len(settings)]
         seeds = SeedTree(FIRST_TRAINING_SEED + seed * plan.sequences + number)
         world = setting.world(setting.sequence(seeds.seed), seeds)
-        player = Rifling(RiflingParams(rate=rate, explore=explore, discount=plan.discount), table=table)
+        player = Rifling(RiflingParams(rate=rate, explore=explore, discount=plan.discount, tidy=plan.tidy), table=table)
         result = run(world, player, seeds.child("scheduler").generator())
         table = player.table
         tell(number, float(result.completion_s.mean()), float(result.fee.mean()))

@@ -291,11 +291,15 @@ def start_now(view, state, scene, keys, genes, starts, machines, scores):
         scores[count, 1] = affinity
         count += 1
         used += need.workers
+    idle = count == 0 and view.run_id.size == 0  # then there is nothing to wait for: any types will do
+    if idle:
+        scene.failures.count[0] = 0
     member = 0
     for j in range(view.job_id.size):
         if member < n and scene.jobs[member] == j:  # jobs of the scene are in order
             member += 1
-            continue
+            if not idle:
+                continue
         need = need_of_job(view, state, j)
         if is_known_to_fail(scene.failures, need):
             continue

@@ -128,3 +128,14 @@ def test_nobody_waits_nobody_starts(name: str) -> None:
 def test_parameters_out_of_range(spec: str) -> None:
     with pytest.raises(ConfigError, match="expected"):
         SCHEDULERS.create(spec)
+
+
+def test_nobody_waits_for_types_that_will_never_do() -> None:
+    """Two machines of two types, a gang that needs both: were it set on one of them, nothing would ever run."""
+    info = cluster(machines=2, types=(0, 1))
+    for seed in range(20):
+        search = SCHEDULERS.create("gpu/mosa:evaluations=1")
+        search.reset(info, np.random.default_rng(seed))
+        search._known = {0: (0.5, 0.9)}  # where the last search ended: only A100s
+        (found,) = search.decide(view_of(info, [{"workers": 8}]))
+        assert sorted(found.machines.tolist()) == [0] * 4 + [1] * 4

@@ -2,7 +2,7 @@
 
 Jobs are taken in order of arrival.  Each worker goes to the machine with the largest Q(x), x the state of the pair
 (`rifling_states`, 2,880 of them).  What came of it is the job's measured speed when it is next seen running, relative
-to the fastest type it may run on alone:
+to the fastest type it may run on alone, less `tidy` times the part of the machine's GPUs that were free beside it:
 
     Q(x) += rate * (r + discount * max over machines of Q(x') - Q(x))      x': the next worker that is placed
 
@@ -40,11 +40,12 @@ class RiflingParams:
     checkpoint: str = field(default="rifling", metadata={"help": "name of a bundled table, or a path"})
     learn: bool = field(default=True, metadata={"help": "goes on learning within a run"})
     rate: float = field(default=0.05, metadata={"help": "how fast the table changes"})
-    discount: float = field(default=0.3, metadata={"help": "of what the next worker can get"})
+    discount: float = field(default=0.8, metadata={"help": "of what the next worker can get"})
+    tidy: float = field(default=0.5, metadata={"help": "what GPUs left free on the machine count, against speed"})
     explore: float = field(default=0.01, metadata={"help": "chance of a worker to go anywhere with room"})
 
     def __post_init__(self) -> None:
-        for name in ("rate", "discount", "explore"):
+        for name in ("rate", "discount", "tidy", "explore"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected 0 to 1")
 
@@ -63,7 +64,7 @@ class LearnedPlace(PlacePart):
         super().reset(info, rng)
         self._rng = rng
         self.table = np.zeros(STATES)
-        self.chosen: list[int] = []  # states of the gang that was placed last
+        self.chosen: list[tuple[int, float]] = []  # states of the gang that was placed last, part left free beside it
         self.best = 0.0  # the largest Q that its first worker had to choose from
 
     def gang(self, room: Room, need: Need, job: int) -> Gang | None:
@@ -81,10 +82,12 @@ class LearnedPlace(PlacePart):
                 self.best = float(values[place])
             if self.params.explore > 0.0 and self._rng.random() < self.params.explore:
                 place = int(self._rng.integers(len(fits)))
-            self.chosen.append(int(numbers[place]))
-            machines.append(int(fits[place]))
-            devices.append(room.take(machines[-1], need))
-        return Gang(machines, devices, float(self.table[self.chosen[0]]))
+            machine = int(fits[place])
+            machines.append(machine)
+            devices.append(room.take(machine, need))
+            free = float(room.gpus[machine]) / max(1, int(self.info.machine_gpus[machine]))
+            self.chosen.append((int(numbers[place]), free))
+        return Gang(machines, devices, float(self.table[self.chosen[0][0]]))
 
 
 class Rifling(QueueScheduler):
@@ -101,7 +104,8 @@ class Rifling(QueueScheduler):
     def reset(self, info: GpuInfo, rng: np.random.Generator) -> None:
         super().reset(info, rng)
         self.place.table = self._first.copy()
-        self._pending: dict[int, tuple[list[int], float]] = {}  # job -> states, value of what came next
+        # job -> states with what was left free, and the value of what came next
+        self._pending: dict[int, tuple[list[tuple[int, float]], float]] = {}
         self._last = -1
 
     @property
@@ -134,8 +138,9 @@ class Rifling(QueueScheduler):
             types = allowed_types(self._info, int(view.run_types[run]), int(view.run_kind[run]))
             best = np.where(types, self._info.kind_speed[view.run_kind[run]], 0.0)[self._info.machine_type].max()
             reward = float(view.run_speed[run]) / max(float(best), 1e-9)
-            for state in chosen:
-                table[state] += params.rate * (reward + params.discount * following - table[state])
+            for state, free in chosen:
+                found = reward - params.tidy * free + params.discount * following
+                table[state] += params.rate * (found - table[state])
 
 
 def find_checkpoint(name: str) -> Path:
