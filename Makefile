@@ -16,12 +16,12 @@ LEARN_STAMP := $(VENV)/.installed-learn
 PINS := constraints.txt pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-nojit check bench soak clean distclean
+.PHONY: help setup run test test-nojit test-engines check bench soak clean distclean
 
 help: ## show this list
 	@echo "Dovetail: schedulers that fit a workload. Targets:"
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
-		| while IFS='|' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
+		| while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
 setup: $(RUN_STAMP) ## make .venv with the default dependencies, nothing more
 	@echo "==> $(VENV) is ready; try: $(BIN)/dovetail --help"
@@ -32,11 +32,17 @@ run: $(RUN_STAMP) ## compare the schedulers on the bundled workload, write a rep
 
 test: $(LEARN_STAMP) ## run all tests
 	@echo "==> testing with $(JOBS) processes"
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --ignore=tests/engines
 
 test-nojit: $(DEV_STAMP) ## run the simulator's tests with numba's compiler switched off
 	@echo "==> testing the simulator without compilation"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/sim
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) \
+		-W "ignore:overflow encountered in scalar:RuntimeWarning" tests/sim # hashes overflow on purpose
+
+test-engines: $(DEV_STAMP) ## run the tests that need services of the system: Slurm, which it installs if it can
+	@sh tests/engines/install.sh
+	@echo "==> testing engines with $(JOBS) processes (about four minutes)"
+	@$(BIN)/python -m pytest -q -rs -n $(JOBS) tests/engines
 
 check: $(LEARN_STAMP) ## lint, format, types, import directions
 	@echo "==> ruff: lint"
@@ -55,6 +61,8 @@ bench: $(RUN_STAMP) ## measure the simulator's speed, how it grows with size, an
 	@$(BIN)/python benchmarks/dag_scale.py --quick
 	@echo "==> running: benchmarks/elastic_speed.py --quick (all sizes: $(BIN)/python benchmarks/elastic_speed.py)"
 	@$(BIN)/python benchmarks/elastic_speed.py --quick
+	@echo "==> running: benchmarks/gpu_speed.py --quick (all sizes: $(BIN)/python benchmarks/gpu_speed.py)"
+	@$(BIN)/python benchmarks/gpu_speed.py --quick
 	@echo "==> running: benchmarks/execution_speed.py (the engine against process pools)"
 	@$(BIN)/python benchmarks/execution_speed.py
 
@@ -98,6 +106,6 @@ $(DEV_STAMP): $(RUN_STAMP)
 	@touch $@
 
 $(LEARN_STAMP): $(DEV_STAMP)
-	@echo "==> installing torch, ray, onnx, sb3-contrib and duckdb, which some tests need, into $(VENV) (a large download)"
-	@$(PIP_INSTALL) --editable '.[learn,onnx,ray,sb3,examples]'
+	@echo "==> installing torch, ray, onnx, sb3-contrib, gpytorch and duckdb, which some tests need, into $(VENV) (a large download)"
+	@$(PIP_INSTALL) --editable '.[learn,onnx,ray,sb3,peers,examples]'
 	@touch $@

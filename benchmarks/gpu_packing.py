@@ -58,7 +58,7 @@ def pack(view: Any, params: Any, state: Any, starts: Any, machines: Any, scores:
         most_share = 1.0
     for j in range(count):
         gpus = view.job_gpus[j]
-        if gpus >= 1.0 and gpus > most_whole or gpus > most_share and gpus < 1.0:
+        if (gpus >= 1.0 and gpus > most_whole) or (gpus > most_share and gpus < 1.0):
             continue
         cpus = view.job_cpus[j]
         memory = view.job_memory[j]
@@ -89,7 +89,7 @@ def pack(view: Any, params: Any, state: Any, starts: Any, machines: Any, scores:
                 free = gpus_free[m]
                 if free >= best_free or free < last_free or (free == last_free and m <= last_machine):
                     continue
-                if free + 1e-9 < gpus or whole_free[m] < gpus and gpus >= 1.0:
+                if free + 1e-9 < gpus or (whole_free[m] < gpus and gpus >= 1.0):
                     continue
                 if cpus_free[m] + 1e-9 < cpus or memory_free[m] + 1e-9 < memory or not view.machine_up[m]:
                     continue

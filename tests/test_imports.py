@@ -84,6 +84,7 @@ def test_core_imports_only_the_standard_library_and_numpy():
         ("torch", ("schedulers/learned/", "training/")),
         ("ray", ("execution/engines/", "training/")),
         ("gymnasium", ("envs/", "park/")),
+        ("pettingzoo", ("envs/",)),
     ],
 )
 def test_library_stays_in_its_home(library, homes):

@@ -52,7 +52,11 @@ def _has_user(name: str) -> bool:
 
 
 class VirtualSlurm:
-    def __init__(self, nodes: int = 3) -> None:
+    """`settings`: more lines for slurm.conf; `files` stand beside it."""
+
+    def __init__(self, nodes: int = 3, settings: str = "", files: Sequence[Path] = ()) -> None:
+        self.settings = settings
+        self.files = files
         self.names = tuple(f"n{number + 1}" for number in range(nodes))
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -80,8 +84,7 @@ class VirtualSlurm:
             user="munge",
         )
         wait_until(lambda: (munge / "socket").exists(), "munged")
-        self._daemon("slurmctld", ["slurmctld", "-D", "-f", self.env["SLURM_CONF"]])
-        wait_until(lambda: "UP" in self.run(["scontrol", "ping"], check=False), "slurmctld")
+        self.start_controller()
         for name in self.names:
             self.start_node(name)
         wait_until(lambda: all(self.node_state(name) == "IDLE" for name in self.names), "the nodes")
@@ -96,6 +99,15 @@ class VirtualSlurm:
         for pid in self._ours():
             kill(pid)
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    def start_controller(self) -> None:
+        self._daemon("slurmctld", ["slurmctld", "-D", "-f", self.env["SLURM_CONF"]])
+        wait_until(lambda: "UP" in self.run(["scontrol", "ping"], check=False), "slurmctld")
+
+    def stop_controller(self) -> None:
+        """In an orderly way, so that it writes its jobs down."""
+        self._daemons["slurmctld"].terminate()
+        self._daemons["slurmctld"].wait()
 
     def start_node(self, name: str) -> None:
         self._daemon(name, ["slurmd", "-D", "-N", name, "-f", self.env["SLURM_CONF"]])
@@ -138,6 +150,10 @@ class VirtualSlurm:
     def node_state(self, name: str) -> str:
         text = self.run(["scontrol", "-o", "show", "node", name], check=False)
         return text.partition(" State=")[2].partition(" ")[0]
+
+    def processes(self, name: str) -> list[int]:
+        """Those with such a command line that were started with these settings."""
+        return [pid for pid in self._ours() if name in _read(pid, "cmdline")]
 
     # --- inside ---
 
@@ -186,10 +202,13 @@ class VirtualSlurm:
         everything = ",".join(self.names)
         (self.directory / "slurm.conf").write_text(
             SETTINGS.format(directory=self.directory, host=host, port=ports[0])
+            + self.settings
             + nodes
             + f"PartitionName=gpu Nodes={everything} Default=YES MaxTime=INFINITE State=UP\n"
             + f"PartitionName=other Nodes={everything} MaxTime=INFINITE State=UP\n"
         )
+        for path in self.files:
+            shutil.copy(path, self.directory)
         (self.directory / "gres.conf").write_text(
             "".join(
                 f"NodeName={name} Name=gpu Type={self.type_of(name)} File={self.directory}/dev/gpu[0-{GPUS - 1}]\n"
@@ -255,8 +274,12 @@ def _free_ports(many: int) -> list[int]:
 
 
 def _environ(pid: int) -> list[str]:
+    return _read(pid, "environ").split("\0")
+
+
+def _read(pid: int, what: str) -> str:
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return file.read().decode("utf-8", "replace").split("\0")
+        with open(f"/proc/{pid}/{what}", "rb") as file:
+            return file.read().decode("utf-8", "replace")
     except OSError:
-        return []
+        return ""

@@ -12,12 +12,13 @@ import pytest
 from tests.envs.play import SMALL
 
 import dovetail.envs
-from dovetail.features import FEATURE_SETS, elastic
+from dovetail.features import FEATURE_SETS, elastic, gpu
 
 IDS = {
     "Dovetail/Dag-v0": SMALL,
     "Dovetail/DagPadded-v0": SMALL,
     "Dovetail/Elastic-v0": {"jobs": 3, "slots": 10},
+    "Dovetail/Gpu-v0": {"jobs": 3},
 }
 
 
@@ -32,6 +33,9 @@ def test_exported_names():
         "DagVectorEnv",
         "ElasticEnv",
         "ElasticSetting",
+        "GpuEnv",
+        "GpuParallelEnv",
+        "GpuSetting",
         "PaddedDagEnv",
         "register_envs",
     }
@@ -77,10 +81,16 @@ def test_a_missing_gymnasium_is_explained():
     assert "pip install 'dovetail[envs]'" in result.stderr
 
 
+def test_a_missing_pettingzoo_is_explained():
+    program = "import sys; sys.modules['pettingzoo'] = None; import dovetail.envs; dovetail.envs.GpuParallelEnv"
+    result = in_a_fresh_interpreter(program)
+    assert "MissingExtra" in result.stderr and "pip install 'dovetail[envs]'" in result.stderr
+
+
 def test_the_documentation_names_every_setting_and_every_feature():
     text = (Path(__file__).parents[2] / "docs" / "environments.md").read_text()
     columns = {column.name for one in FEATURE_SETS.values() for column in one.columns}
-    columns |= set(elastic.COLUMNS)
-    kinds = (dovetail.envs.DagSetting, dovetail.envs.ElasticSetting)
+    columns |= {*elastic.COLUMNS, *gpu.JOB_COLUMNS, *gpu.MACHINE_COLUMNS, *gpu.PAIR_COLUMNS}
+    kinds = (dovetail.envs.DagSetting, dovetail.envs.ElasticSetting, dovetail.envs.GpuSetting)
     settings = {field.name for kind in kinds for field in dataclasses.fields(kind)}
     assert [name for name in sorted(columns | settings) if f"`{name}`" not in text] == []

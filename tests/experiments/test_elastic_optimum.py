@@ -81,6 +81,12 @@ def test_who_got_nothing_has_no_ratio():
     assert "next to nothing was got in 1" in experiment.ratio_table(rows)
 
 
+def test_what_is_not_proven_counts_with_its_bound():
+    one = {"proven": False, "optimum": 2.0, "bound": 3.0, "most": 9.0, "scores": {"a": 2.0}}
+    (row,) = experiment.summarise([one, {**one, "proven": True}])
+    assert row["mean"] == 1.25 and row["worst"] == 1.5
+
+
 def test_it_reports_and_records(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(commands, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(experiment, "BOUND_JOBS", (5, 10))

@@ -44,9 +44,16 @@ def test_tables():
     rows = scheduler_table(made_up).splitlines()
     assert [row.split("`")[1] for row in rows[2:]][:3] == ["elastic/oasis-replan", "elastic/oasis", "elastic/srtf"]
     assert "to `elastic/drf`, best published" in rows[0] and "to `elastic/srtf`, best heuristic" in rows[0]
+    assert "to `elastic/drf`, best published, tuned" in rows[0]
     assert "| 7 [6, 8] | +55.6 % " in rows[3] and "| 50 % | 2.0 | 3.0 | 2 |" in rows[3]
     along = axis_table("jobs", {5: made_up, 10: made_up})
     assert "| jobs | 5 | 10 |" in along and "| `elastic/oasis` to it | +55.6 % " in along
+
+
+def test_what_was_tuned_is_a_yardstick_of_its_own():
+    tuned = elastic_settings.TUNED[0].removeprefix("elastic/")
+    head = scheduler_table(point(**{"oasis": [6, 8], "drf": [4, 5], tuned: [5, 5]})).splitlines()[0]
+    assert f"to `elastic/drf`, best published | to `elastic/{tuned}`, best published, tuned |" in head
 
 
 def test_comparisons_are_run_kept_and_gone_on_with(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.gpu_toys import RandomPlacer, random_jobs, random_model, toy_model
+from tests.sim.gpu_toys import RandomPlacer, random_jobs, random_model, toy_model
 
 from dovetail.cluster.gpu import MACHINE_KINDS, GpuCluster
 from dovetail.core.errors import InvalidDecision

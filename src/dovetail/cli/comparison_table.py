@@ -36,7 +36,7 @@ def cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     head = ["scheduler"]
     for name in names:
         metric = metrics[name]
-        head.append(f"{metric.title}, {metric.unit}" if metric.unit == "s" else metric.title)
+        head.append(f"{metric.title}, {metric.unit}" if metric.unit.isalpha() else metric.title)
         if name == comparison.yardstick:
             head += ["95 % interval", f"vs {BEST}"]
     return head + ["per decision"] * timed, [_row(comparison, row, names, timed) for row in comparison.rows]

@@ -52,6 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--nice", type=int, metavar="N", help="niceness of jobs that may begin (as it is)")
     know = parser.add_argument_group("what is known")
     know.add_argument("--history", type=Path, metavar="FILE", help="of jobcomp/filetxt, to estimate times from")
+    know.add_argument("--speeds", type=Path, metavar="FILE", help="of kinds of training, measured or fitted (shipped)")
     know.add_argument("--untyped", default="V100", metavar="TYPE", help="GPUs whose type Slurm does not know (V100)")
     parser.add_argument("--seed", type=int, default=0, metavar="K", help="of everything the scheduler draws (0)")
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of text")
@@ -125,13 +126,17 @@ def _options(args: argparse.Namespace) -> SlurmOptions:
 
 
 def _controller(args: argparse.Namespace, options: SlurmOptions, owner: str) -> SlurmController:
+    from dovetail.cluster.gpu_speed import default_speeds
+    from dovetail.cluster.gpu_speed_file import read_speeds
     from dovetail.core.seeds import SeedTree
     from dovetail.evaluation.contenders import Contender
+    from dovetail.execution.engines.slurm.cluster import Kinds
     from dovetail.execution.engines.slurm.controller import SlurmController
 
     contender = Contender.of(args.scheduler, "gpu")
+    kinds = Kinds.of(default_speeds() if args.speeds is None else read_speeds(args.speeds))
     chance = SeedTree(args.seed).child("scheduler", contender.name)
-    return SlurmController(contender.create(), chance.generator(), options, owner)
+    return SlurmController(contender.create(), chance.generator(), options, owner, kinds)
 
 
 def _learn(args: argparse.Namespace, client: SlurmClient, controller: SlurmController) -> None:

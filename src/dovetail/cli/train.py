@@ -9,7 +9,11 @@ from typing import Any
 from dovetail.cli.options import first_family
 from dovetail.core.errors import UnknownName
 
-TRAINERS = {"dag": "dovetail.cli.train_dag", "elastic": "dovetail.cli.train_elastic"}
+TRAINERS = {
+    "dag": "dovetail.cli.train_dag",
+    "elastic": "dovetail.cli.train_elastic",
+    "gpu": "dovetail.cli.train_gpu",
+}
 """Family -> the module with `configure` and `run`."""
 
 family_of = first_family

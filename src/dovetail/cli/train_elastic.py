@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.arguments import read_arguments
 from dovetail.cli.exit_codes import EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note
 from dovetail.cli.options_elastic import ElasticArguments
+from dovetail.cli.train_options import PLAIN, add_learning, check_learning, training_command
 from dovetail.core.errors import ConfigError, UnknownName
 from dovetail.core.spec import parse_assignments, read_overrides
 
@@ -21,26 +20,14 @@ if TYPE_CHECKING:
     from dovetail.training.elastic_run import ElasticTrainJob, ElasticTrainRun
 
 RIVALS = ("elastic/oasis", "elastic/oasis-replan")
-PLAIN: dict[str, Any] = {"seed": 0, "seeds": 20, "schedulers": ("all",)}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     ElasticArguments.add_setting(parser)
-    learn = parser.add_argument_group("learning")
-    learn.add_argument("--out", type=Path, metavar="DIR", required=True, help="where the run and its network are kept")
-    learn.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    learn.add_argument(
-        "--profile", default="full", metavar="NAME", help="quick: a few minutes; full: about an hour (full)"
-    )
+    learn = add_learning(parser, "about an hour")
     learn.add_argument(
         "--mix", metavar="N,...", help="learn from sequences with so many jobs too, not only with those of the setting"
     )
-    learn.add_argument("--iterations", type=int, metavar="N", help="steps of learning")
-    learn.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any other part of the plan")
-    learn.add_argument("--minutes", type=float, metavar="M", help="stop after this time; --resume goes on")
-    learn.add_argument("--seed", type=int, default=0, metavar="K", help="of everything that is drawn (0)")
-    learn.add_argument("--workers", type=int, metavar="N", help="processes that play (all processors)")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,11 +37,8 @@ def run(args: argparse.Namespace) -> int:
 
     asked = read_arguments(ElasticArguments, args, not_from_file=("seeds", "seed", "schedulers"))
     job = _job(args, asked)
-    if args.workers is not None and args.workers < 1:
-        raise ConfigError(f"workers is {args.workers}; expected at least 1")
-    if args.minutes is not None and not args.minutes > 0:
-        raise ConfigError(f"minutes is {args.minutes:g}; expected more than 0")
-    train = ElasticTrainRun(args.out, job, _command(args, asked), resume=args.resume)
+    check_learning(args)
+    train = ElasticTrainRun(args.out, job, training_command(args, asked, "mix"), resume=args.resume)
     finished = False
     with closing(start_workers(job, args.workers or default_workers())) as workers:
         others = rivals(job, RIVALS)
@@ -101,17 +85,6 @@ def _mix(text: str | None) -> list[int]:
     return found
 
 
-def _command(args: argparse.Namespace, asked: ElasticArguments) -> str:
-    """What to type to make this run again."""
-    words = [asked.command("train elastic", **PLAIN)]
-    for name, default in (("profile", "full"), ("mix", None), ("iterations", None), ("seed", 0)):
-        value = getattr(args, name)
-        if value != default:
-            words.append(f"--{name} {shlex.quote(str(value))}")
-    words += [f"--set {shlex.quote(text)}" for text in args.set]
-    return " ".join([*words, f"--out {shlex.quote(str(args.out))}"])
-
-
 def _tell(train: ElasticTrainRun, figures: dict[str, float]) -> None:
     done, plan = train.state.iteration, train.job.plan
     left_s = train.elapsed_s / done * (plan.iterations - done)
@@ -125,7 +98,7 @@ def _as_json(train: ElasticTrainRun, others: dict[str, float]) -> dict[str, Any]
     return {
         "schema": 1,
         "family": "elastic",
-        "checkpoint": str(train.directory / "checkpoint"),
+        "checkpoint": str(train.directory.checkpoint),
         "iterations": train.state.iteration,
         "minutes": round(train.elapsed_s / 60, 2),
         "validation_of_untrained": train.best,
@@ -134,7 +107,7 @@ def _as_json(train: ElasticTrainRun, others: dict[str, float]) -> dict[str, Any]
 
 
 def _as_text(train: ElasticTrainRun, asked: ElasticArguments) -> str:
-    path = train.directory / "checkpoint"
+    path = train.directory.checkpoint
     names = "elastic/oasis,elastic/oasis-replan"
     return (
         f"{path}.safetensors\n"

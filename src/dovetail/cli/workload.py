@@ -70,6 +70,7 @@ def _configure_describe(parser: argparse.ArgumentParser) -> None:
     elastic.add_argument("--seed", type=seed, help="of the jobs that are drawn (0); gpu, too")
     gpu = parser.add_argument_group("gpu")
     _configure_cluster(gpu)
+    gpu.add_argument("--speeds", type=Path, metavar="FILE", help="speed model or measured throughputs: .json or .csv")
     gpu.add_argument("--beside", metavar="NAME|DIR", help="compare with: a workload, or a folder of the 2023 trace")
 
 

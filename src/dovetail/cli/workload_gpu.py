@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dovetail.workloads.gpu_source import GpuSource
     from dovetail.workloads.readers.imported import Imported
 
-DESCRIBE = {"cluster": None, "jobs": None, "seed": 0, "beside": None}
+DESCRIBE = {"cluster": None, "jobs": None, "seed": 0, "beside": None, "speeds": None}
 GENERATE = {"cluster": None, "load": None, "interval": None}
 _FILLED_IN = ("cluster", "longest", "kind", "kinds_seed", "error_sigma")
 IMPORT = {
@@ -39,12 +39,14 @@ READ = {
 def describe(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """The summary, as plain values and as text; draws the picture that is asked for."""
     from dovetail.cluster.gpu_clusters import read_cluster
+    from dovetail.cluster.gpu_speed_file import read_speeds
     from dovetail.workloads.gpu_describe import beside, describe_gpu, gpu_as_text
     from dovetail.workloads.gpu_source import open_gpu
 
     source = open_gpu(args.workload)
     cluster = None if args.cluster is None else read_cluster(args.cluster)
-    summary = describe_gpu(source, cluster=cluster, jobs=args.jobs, seed=args.seed)
+    speeds = None if args.speeds is None else read_speeds(args.speeds)
+    summary = describe_gpu(source, cluster=cluster, jobs=args.jobs, seed=args.seed, speeds=speeds)
     text = gpu_as_text(summary)
     other = None if args.beside is None else _beside(args.beside)
     if other is not None:

@@ -130,14 +130,15 @@ def _speeds(measured: Measured, kinds: tuple[str, ...]) -> tuple[Floats, Floats]
         here = np.array([t for t, value in found.items() if value], np.int64)
         if not here.size:
             raise DovetailError(f"kind {kind}: no throughput of one worker alone on any type")
-        log = np.log([found[int(t)] or np.nan for t in here])
+        throughput = np.array([found[int(t)] or np.nan for t in here])
+        log = np.log(throughput)
         x = ratio[here] - ratio[here].mean()
         slope = float(x @ (log - log.mean()) / (x @ x)) if (x @ x) > 1e-12 else 1.0
         elasticity[row] = min(max(slope, 0.0), 1.0)
         level = float((log - elasticity[row] * ratio[here]).mean())
         reference = found[0] or float(np.exp(level))
         speed[row] = np.exp(elasticity[row] * ratio)
-        speed[row, here] = np.exp(log) / reference
+        speed[row, here] = throughput / reference
     return speed, elasticity
 
 

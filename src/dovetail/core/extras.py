@@ -15,6 +15,7 @@ EXTRA_OF = {
     "onnxscript": "onnx",
     "ray": "ray",
     "gymnasium": "envs",
+    "pettingzoo": "envs",
     "stable_baselines3": "sb3",
     "sb3_contrib": "sb3",
     "duckdb": "examples",

@@ -9,6 +9,8 @@ Importing this package registers them (and imports gymnasium, which only this la
     worlds = gymnasium.make_vec("Dovetail/Dag-v0", num_envs=16, threads=2)
     boxed = gymnasium.make("Dovetail/DagPadded-v0", jobs=10, executors=20)
     prices = gymnasium.make("Dovetail/Elastic-v0", jobs=30)
+    queue = gymnasium.make("Dovetail/Gpu-v0", jobs=50)
+    both = dovetail.envs.GpuParallelEnv(jobs=50)  # two agents, by PettingZoo
 
 `gymnasium.make("dovetail.envs:Dovetail/Dag-v0")` imports the package by itself.  `docs/environments.md` has
 the rest.
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from dovetail.envs.dag_setting import DagSetting as DagSetting
     from dovetail.envs.elastic import ElasticEnv as ElasticEnv
     from dovetail.envs.elastic_setting import ElasticSetting as ElasticSetting
+    from dovetail.envs.gpu import GpuEnv as GpuEnv
+    from dovetail.envs.gpu_parallel import GpuParallelEnv as GpuParallelEnv
+    from dovetail.envs.gpu_setting import GpuSetting as GpuSetting
     from dovetail.envs.padded_dag import PaddedDagEnv as PaddedDagEnv
     from dovetail.envs.vector_dag import DagVectorEnv as DagVectorEnv
 
@@ -35,6 +40,9 @@ _EXPORTS = {
     "DagVectorEnv": "dovetail.envs.vector_dag",
     "ElasticEnv": "dovetail.envs.elastic",
     "ElasticSetting": "dovetail.envs.elastic_setting",
+    "GpuEnv": "dovetail.envs.gpu",
+    "GpuParallelEnv": "dovetail.envs.gpu_parallel",
+    "GpuSetting": "dovetail.envs.gpu_setting",
     "PaddedDagEnv": "dovetail.envs.padded_dag",
 }
 
@@ -44,6 +52,9 @@ __all__ = [
     "DagVectorEnv",
     "ElasticEnv",
     "ElasticSetting",
+    "GpuEnv",
+    "GpuParallelEnv",
+    "GpuSetting",
     "PaddedDagEnv",
     "register_envs",
 ]
@@ -64,6 +75,8 @@ def register_envs() -> None:
         register("Dovetail/DagPadded-v0", entry_point="dovetail.envs.padded_dag:PaddedDagEnv")
     if "Dovetail/Elastic-v0" not in registry:
         register("Dovetail/Elastic-v0", entry_point="dovetail.envs.elastic:ElasticEnv")
+    if "Dovetail/Gpu-v0" not in registry:
+        register("Dovetail/Gpu-v0", entry_point="dovetail.envs.gpu:GpuEnv")
 
 
 __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

@@ -17,7 +17,11 @@ METRICS: dict[str, Metric] = {
     "makespan_s": Metric("makespan", "s", False, "time of the last completion"),
     "gpu_utilisation": Metric("GPUs in use", "", True, "GPU-seconds held, of all until the last completion", "percent"),
     "relative_speed": Metric(
-        "relative speed", "", True, "mean speed of jobs while they run, against alone on GPUs of the same types", "percent"
+        "relative speed",
+        "",
+        True,
+        "mean speed of jobs while they run, against alone on GPUs of the same types",
+        "percent",
     ),
     "slowdown": Metric("slowdown", "×", False, "mean of JCT over the job's work at speed 1", "ratio"),
     "stops": Metric("stops", "", False, "how often jobs were stopped, or lost a machine, in all"),

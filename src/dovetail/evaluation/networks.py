@@ -57,6 +57,15 @@ KINDS = (
         yardsticks={"total-utility": "total_utility"},
         others="elastic/fifo,elastic/drf,elastic/rrh,elastic/srtf,elastic/oasis,elastic/oasis-replan",
     ),
+    NetworkKind(
+        kind="das",
+        family="gpu",
+        scheduler="gpu/das",
+        module="dovetail.schedulers.learned.das.scheduler",
+        loader="dovetail.schedulers.learned.das.checkpoint",
+        yardsticks={"jct-and-fee": "avg_jct_s"},
+        others="heuristics",
+    ),
 )
 
 

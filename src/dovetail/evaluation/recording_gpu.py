@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail.cluster.gpu import GPU_TYPES, GpuCluster, Machines
 from dovetail.cluster.gpu_speed import SpeedModel
-from dovetail.core.gpu import Floats, Ints
+from dovetail.core.gpu import Floats
 from dovetail.records.gpu import (
     GpuDecisionRows,
     GpuJobRows,
@@ -106,5 +106,6 @@ def _never(time_s: Floats) -> Floats:
     return np.where(np.isnan(time_s), np.inf, time_s)
 
 
-def _plain(column: Any) -> Ints | Any:
+def _plain(column: Any) -> Any:
+    """A column of records as an array of its own."""
     return np.ascontiguousarray(column)

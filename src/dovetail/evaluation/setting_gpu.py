@@ -51,6 +51,10 @@ class GpuSetting(Setting):
     def __post_init__(self) -> None:
         if self.jobs is not None and self.jobs < 1:
             raise ConfigError(f"jobs is {self.jobs}; expected at least 1")
+        if self.load is not None and self.arrivals is not None and self.arrivals.interval_s is not None:
+            raise ConfigError("a load and arrivals with an interval are given; expected one or the other")
+        if self.load is not None and self.arrivals is not None and self.arrivals.load not in (None, self.load):
+            raise ConfigError(f"a load of {self.load:g} and arrivals at {self.arrivals.load:g} are given; expected one")
 
     def open(self) -> OpenGpuSetting:
         source = open_gpu(self.workload)
@@ -121,8 +125,12 @@ class OpenGpuSetting(OpenSetting):
 
     def facts(self) -> dict[str, Any]:
         arrivals = self.arrivals
-        given = {"load": arrivals.load, "interval_s": arrivals.interval_s, "swing": arrivals.swing}
-        given["speeds"] = self.setting.speeds
+        given = {
+            "load": arrivals.load,
+            "interval_s": arrivals.interval_s,
+            "swing": arrivals.swing,
+            "speeds": self.setting.speeds,
+        }
         return {
             "name": self.source.name,
             "jobs": self.jobs,
@@ -160,8 +168,7 @@ class OpenGpuSetting(OpenSetting):
         run_python(world, scheduler, seeds.generator())
         if kernel is not None:
             ready.add(kernel.function)
-            scheduler.reset(world.info_for(scheduler), seeds.generator())
-            self.world(sequence, seeds, record=True).run_kernel(scheduler.kernel() or kernel)
+            self.run(self.world(sequence, seeds, record=True), scheduler, seeds.generator())
 
     def _digest(self) -> str:
         """A fingerprint of what the simulator reads of a drawn sequence, and of the speeds."""

@@ -90,9 +90,9 @@ class GpuFeatures:
         for machine in machines.tolist():
             take(room, machine, view.job_gpus[job], view.job_cpus[job], view.job_memory[job])
 
-    def jobs(self, view: GpuView, fits: Ints, possible: Bools) -> Floats:
+    def jobs(self, view: GpuView, fits: Ints) -> Floats:
         """(J, len(JOB_COLUMNS))."""
-        found: Floats = measure_jobs(view, self.known, fits, possible)
+        found: Floats = measure_jobs(view, self.known, fits)
         return found
 
     def speeds(self, view: GpuView) -> tuple[Floats, Ints]:

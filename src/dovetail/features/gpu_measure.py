@@ -134,7 +134,7 @@ def take(room, machine, gpus, cpus, memory):
 
 
 @njit(**OPTIONS)
-def measure_jobs(view, known, fits, possible):
+def measure_jobs(view, known, fits):
     """(J, columns of jobs)."""
     jobs, machines = fits.shape
     out = np.empty((jobs, 15))
@@ -164,7 +164,7 @@ def measure_jobs(view, known, fits, possible):
         row[10] = known.network[view.job_kind[j]]
         row[11] = some / machines
         row[12] = min(places / workers, 1.0)
-        row[13] = float(one)
+        row[13] = 1.0 if one else 0.0
         row[14] = share
     return out
 
@@ -213,7 +213,7 @@ def measure_machines(view, known, ratio, main):
     out = np.empty((machines, 12))
     for m in range(machines):
         row = out[m]
-        row[0] = float(view.machine_up[m])
+        row[0] = 1.0 if view.machine_up[m] else 0.0
         row[1] = view.machine_gpus_free[m] / known.gpus[m]
         row[2] = view.machine_whole_free[m] / known.gpus[m]
         row[3] = view.machine_gpus_free[m] / largest
@@ -247,9 +247,9 @@ def measure_pairs(view, known, room, job, fits):
             if room.device[m, d] + ROUND_OFF >= gpus:
                 left = min(left, max(room.device[m, d] - gpus, 0.0))
         row = out[m]
-        row[0] = float(taken > 0)
+        row[0] = 1.0 if taken > 0 else 0.0
         row[1] = taken / workers
-        row[2] = float(taken >= workers)
+        row[2] = 1.0 if taken >= workers else 0.0
         row[3] = np.log(max(known.speed[kind, known.type[m]], 0.05))
         row[4] = max(free - taken * gpus, 0.0) / known.gpus[m]
         row[5] = max(room.cpus[m] - taken * view.job_cpus[job], 0.0) / known.cpus[m]

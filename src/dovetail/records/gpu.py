@@ -81,7 +81,8 @@ class GpuJobRows:
     @property
     def all_gpus(self) -> Floats:
         """(J,) of all workers together."""
-        return self.workers * self.gpus
+        found: Floats = self.workers * self.gpus
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +306,8 @@ class GpuRun(Run):
         until[:-1] = np.where(np.diff(segment) == 0, time_s[1:], until[:-1])
         done = np.bincount(segment, self.speeds.speed[order] * (until - time_s), minlength=len(self.segments))
         lasted = self.segment_end_s - self.segments.start_s
-        return np.divide(done, lasted, out=np.full(len(self.segments), np.nan), where=lasted > 0)
+        mean: Floats = np.divide(done, lasted, out=np.full(len(self.segments), np.nan), where=lasted > 0)
+        return mean
 
     def check(self, directory: Path) -> None:
         check_run(directory, self)

@@ -1,7 +1,7 @@
 """Who holds which device when: the places of a gpu run, device by device.
 
 A bar is a job on one device of a machine for as long as a segment lasts; jobs without GPUs have one for each machine,
-on device -1.  Where several share a device at the same time, each has a level of its own.
+on device -1, where they share its processors.  Several that are on a device at the same time have different levels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class GpuBars(NamedTuple):
     machine: Ints  # (B,)
     device: Ints  # (B,) -1 = the job has no GPUs
     segment: Ints  # (B,)
-    share: Floats  # (B,) of the device; of workers without GPUs, 0
+    share: Floats  # (B,) of the device; without GPUs, of the processors of the machine
     start_s: Floats  # (B,)
     end_s: Floats  # (B,)
 
@@ -37,12 +37,13 @@ def bars_of(run: GpuRun) -> GpuBars:
     without = np.flatnonzero((places.device < 0) & (places.devices == 0))
     row = np.concatenate((whole, shared, without))
     on = np.concatenate((device, places.device[shared], np.full(without.size, -1)))
-    share = np.concatenate((np.ones(whole.size), (gpus * places.workers)[shared], np.zeros(without.size)))
+    cpus = run.jobs.cpus[segments.job[places.segment]] * places.workers / run.machines.cpus[places.machine]
+    share = np.concatenate((np.ones(whole.size), (gpus * places.workers)[shared], cpus[without]))
     segment = places.segment[row]
     start_s = segments.start_s[segment]
     order = np.lexsort((segment, start_s, on, places.machine[row]))
-    columns = (places.machine[row], on, segment, share, start_s, run.segment_end_s[segment])
-    return GpuBars(*(column[order] for column in columns))
+    row, segment = row[order], segment[order]
+    return GpuBars(places.machine[row], on[order], segment, share[order], start_s[order], run.segment_end_s[segment])
 
 
 def levels(bars: GpuBars) -> Ints:

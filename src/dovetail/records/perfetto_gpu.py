@@ -1,9 +1,9 @@
 """A run of the gpu family as events of a Chrome trace.
 
-A thread for each GPU of each machine, with a slice for every job that holds it or a share of it (a GPU that several share
-has as many threads as it has jobs at a time), one for jobs without GPUs where a machine has such, a thread with an instant
-for each decision and its reason, one for machines that fail and return, and counters of waiting and of running jobs and of
-GPUs that are held.
+A thread for each GPU of each machine, with a slice for every job that holds it or a share of it (a GPU that several
+share has as many threads as it has jobs at a time), one for jobs without GPUs where a machine has such, a thread with
+an instant for each decision and its reason, one for machines that fail and return, and counters of waiting and of
+running jobs and of GPUs that are held.
 """
 
 from __future__ import annotations
@@ -133,4 +133,3 @@ def _counters(run: GpuRun, process: int) -> Iterator[Event]:
         total = np.cumsum(np.bincount(which, np.concatenate([step for _, step in steps]), minlength=at.size))
         for ts, count in zip(at.tolist(), np.round(total, 6).tolist(), strict=True):
             yield {"ph": "C", "name": name, "ts": ts, "pid": process, "args": {"count": count}}
-

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dovetail.testing.conformance import check_scheduler, check_workload, check_world
     from dovetail.testing.dag_reference import ReferenceDagWorld
+    from dovetail.testing.gpu_reference import ReferenceGpuWorld
 
-__all__ = ["ReferenceDagWorld", "check_scheduler", "check_workload", "check_world"]
+__all__ = ["ReferenceDagWorld", "ReferenceGpuWorld", "check_scheduler", "check_workload", "check_world"]
+_HOMES = {"ReferenceDagWorld": "dag_reference", "ReferenceGpuWorld": "gpu_reference"}  # others: conformance
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "dag_reference" if name == "ReferenceDagWorld" else "conformance"
-    return getattr(import_module(f"{__name__}.{module}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'conformance')}"), name)

@@ -21,6 +21,7 @@ from dovetail.core.errors import UnknownName
 KITS = {
     "dag": "dovetail.testing.conformance_dag",
     "elastic": "dovetail.testing.conformance_elastic",
+    "gpu": "dovetail.testing.conformance_gpu",
 }
 """Family -> the module with its checks, imported when one is wanted."""
 
@@ -33,7 +34,7 @@ def check_scheduler(make: Callable[[], Any], *, seed: int = 0, family: str = "da
 def check_world(make: Callable[..., Any], *, family: str = "dag") -> None:
     """A world offers valid read-only views, refuses what is invalid without changing, and comes to an end.
 
-    `make(workload, options, seeds)` makes it.
+    `make(workload, options, seeds)` makes it; of `gpu`, `make(workload, speed model, options, seeds)`.
     """
     _kit(family).check_world(make)
 

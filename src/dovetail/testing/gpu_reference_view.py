@@ -41,7 +41,7 @@ def build_view(
     used = np.zeros((users, 3))
     for job in running:
         used[job.user] += job.workers * np.array([job.gpus, job.cpus, job.memory])
-    return GpuView(
+    view = GpuView(
         time_s=now_s,
         job_id=ints(job.number for job in waiting),
         job_arrival_s=floats(job.arrival_s for job in waiting),
@@ -80,3 +80,6 @@ def build_view(
         machine_memory_free=floats(free.memory),
         user_used=used,
     )
+    for part in view[1:]:
+        part.flags.writeable = False
+    return view

@@ -60,7 +60,7 @@ class Explorer:
         self.time_s.append(view.time_s)
         ratio, main = features.speeds(view)
         observe(memory, view.run_id, ratio)
-        jobs = features.jobs(view, fits, possible)
+        jobs = features.jobs(view, fits)
         state = features.machines(view, ratio, main)
         priority = self._priorities(jobs, state, np.flatnonzero(possible))
         recall, rack = recalled(memory), features.known.rack

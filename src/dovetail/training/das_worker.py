@@ -51,9 +51,9 @@ class DasWorker:
         self._places: list[PlaceBatch] = []
         self._old: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
 
-    def score(self, parameters: Parameters, tasks: Sequence[Task]) -> list[Score]:
-        """Without exploring."""
-        return [Score.of(self._run(task, Das(network=self._forward(parameters)))) for task in tasks]
+    def score_each(self, pairs: Sequence[tuple[Parameters, Task]]) -> list[Score]:
+        """What each network comes to on its job sequence, without exploring."""
+        return [Score.of(self._run(task, Das(network=self._forward(parameters)))) for parameters, task in pairs]
 
     def play(self, parameters: Parameters, tasks: Sequence[Task], seed: int) -> dict[str, float]:
         """A round: each sequence several times.  Turns are kept, figures returned."""
@@ -86,7 +86,7 @@ class DasWorker:
             )
         return {"jct_s": float(np.mean(jct)), "fee": float(np.mean(fee)), "turns": float(turns)}
 
-    def gradient(self, parameters: Parameters, *, speeds_only: bool) -> tuple[Parameters, dict[str, float]]:
+    def gradient(self, parameters: Parameters, speeds_only: bool) -> tuple[Parameters, dict[str, float]]:
         """Of the round's loss, summed over turns; and figures, summed too."""
         plan = self._plan
         network, critic = DasNetwork(self._shape, _without_critic(parameters)), Critic()
@@ -108,7 +108,7 @@ class DasWorker:
             advantage = orders.advantage - expected.detach()
             gained, outside, moved = surrogate(log_probability, old, advantage, torch.ones_like(old), plan.clip)
             loss = -gained - plan.entropy * entropy.sum() + plan.critic * error.sum()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             add(gained_order=gained, outside_order=outside, moved_order=moved, critic=error.sum(), orders=len(old))
         for places, old in zip(self._places, self._old[1], strict=True):
             log_probability, entropy, speed = places.judged(network)

@@ -1,15 +1,8 @@
-"""A training run of a price network on disk: it can be interrupted and go on.
-
-DIR/checkpoint.safetensors, .json   the best network so far and its card
-DIR/state.npz, state.json           where the run is
-DIR/progress.jsonl                  one line for each iteration
-"""
+"""A training run of a price network in a directory, by evolution strategies, with the best by validation kept."""
 
 from __future__ import annotations
 
-import json
 import time
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -20,21 +13,20 @@ import numpy as np
 
 from dovetail import __version__
 from dovetail.core.elastic import Floats
-from dovetail.core.errors import ConfigError, DovetailError
+from dovetail.core.errors import DovetailError
 from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.setting_elastic import ElasticSetting
-from dovetail.records.files import replacing
 from dovetail.records.manifest import plain
 from dovetail.schedulers.learned.elastic.checkpoint import PriceCheckpoint, save_checkpoint
 from dovetail.schedulers.learned.elastic.network import PriceNetwork
 from dovetail.training.commit import current_commit
 from dovetail.training.elastic_worker import ElasticWorker, MakeElasticWorker, Task
 from dovetail.training.evolution import EvolutionPlan, EvolutionState, step
+from dovetail.training.run_directory import RunDirectory
 from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
 
 FIRST_TRAINING_SEED, TRAINING_SEEDS = 1_000, 900
 FIRST_VALIDATION_SEED = 2_000
-CHECKPOINT, STATE, ARRAYS, PROGRESS = "checkpoint", "state.json", "state.npz", "progress.jsonl"
 PROFILES: dict[str, dict[str, Any]] = {
     "quick": {"iterations": 20, "pairs": 6, "validation": 4, "every": 5},
     "full": {"iterations": 150},
@@ -74,16 +66,11 @@ def start_workers(job: ElasticTrainJob, count: int) -> Workers:
 class ElasticTrainRun:
     """A run in a directory."""
 
-    def __init__(self, directory: Path, job: ElasticTrainJob, command: str, *, resume: bool) -> None:
-        self.directory = directory
+    def __init__(self, path: Path, job: ElasticTrainJob, command: str, *, resume: bool) -> None:
+        self.directory = RunDirectory(path, job.facts(), resume=resume)
         self.job = job
         self.command = command
         self.resumed = resume
-        there = (directory / STATE).exists()
-        if there and not resume:
-            raise ConfigError(f"{directory}: a run is there already; go on with --resume, or choose another directory")
-        if resume and not there:
-            raise ConfigError(f"{directory}: no run to go on with; leave out --resume to start one")
         self.curve: list[dict[str, float]] = []
         self.elapsed_s = 0.0
         fresh = PriceNetwork.fresh(job.plan.hidden, SeedTree(job.seed).child("network").generator()).vector()
@@ -99,7 +86,7 @@ class ElasticTrainRun:
 
     def go_on(self, workers: Workers, until: Callable[[], bool]) -> Iterator[Progress]:
         """Train until the plan is done or `until` says so; everything is on disk when a `Progress` comes out."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self.directory.make()
         plan = self.job.plan
         if not self.untrained.size:
             self.untrained = play(workers, self._validation(), self.state.parameters[None])[0]
@@ -112,7 +99,7 @@ class ElasticTrainRun:
             if self.state.iteration % plan.every == 0 or self.state.iteration == plan.iterations:
                 figures |= self._validate(workers)
             self.elapsed_s += time.monotonic() - start
-            self._log(figures)
+            self.directory.log({"iteration": self.state.iteration, **figures})
             self._write()
             yield Progress(self.state.iteration, plan.iterations, figures)
             if until():
@@ -155,53 +142,30 @@ class ElasticTrainRun:
             "curve": self.curve,
         }
         network = PriceNetwork.of_vector(self.best_parameters, self.job.plan.hidden)
-        return save_checkpoint(self.directory / CHECKPOINT, PriceCheckpoint(network, card))
-
-    def _log(self, figures: dict[str, float]) -> None:
-        with (self.directory / PROGRESS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"iteration": self.state.iteration, **figures}) + "\n")
+        return save_checkpoint(self.directory.checkpoint, PriceCheckpoint(network, card))
 
     def _write(self) -> None:
-        with replacing(self.directory / ARRAYS) as part, part.open("wb") as file:
-            np.savez(
-                file,
-                parameters=self.state.parameters,
-                mean=self.state.mean,
-                square=self.state.square,
-                best=self.best_parameters,
-                untrained=self.untrained,
-            )
-        document = {
-            "job": self.job.facts(),
-            "iteration": self.state.iteration,
-            "elapsed_s": self.elapsed_s,
-            "curve": self.curve,
+        arrays = {
+            "parameters": self.state.parameters,
+            "mean": self.state.mean,
+            "square": self.state.square,
+            "best": self.best_parameters,
+            "untrained": self.untrained,
         }
-        with replacing(self.directory / STATE) as part:
-            part.write_text(json.dumps(document), encoding="utf-8")
+        document = {"iteration": self.state.iteration, "elapsed_s": self.elapsed_s, "curve": self.curve}
+        self.directory.write(arrays, document)
 
     def _read(self) -> None:
-        path = self.directory / STATE
+        arrays, document = self.directory.read()
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-            with np.load(self.directory / ARRAYS, allow_pickle=False) as arrays:
-                state = EvolutionState(*(arrays[name] for name in ("parameters", "mean", "square")))
-                self.best_parameters, self.untrained = arrays["best"], arrays["untrained"]
-            theirs, state.iteration = document["job"], int(document["iteration"])
-            their_plan = dict(theirs["plan"])
+            state = EvolutionState(arrays["parameters"], arrays["mean"], arrays["square"])
+            self.best_parameters, self.untrained = arrays["best"], arrays["untrained"]
+            state.iteration = int(document["iteration"])
             self.curve, self.elapsed_s = list(document["curve"]), float(document["elapsed_s"])
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            raise DovetailError(f"{path}: cannot be read ({error}); start again in another directory") from error
-        ours = self.job.facts()
-        differs = [part for part in ("settings", "seed") if ours[part] != theirs.get(part)]
-        differs += [f"plan.{key}" for key, value in ours["plan"].items() if value != their_plan.get(key)]
-        differs = [name for name in differs if name != "plan.iterations"]  # a run may be made longer
-        if differs:
-            raise ConfigError(
-                f"{self.directory}: the run there has another {', '.join(differs)}; give the same options"
-            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise DovetailError(f"{self.directory.path}: the run is damaged ({error}); start again") from error
         if state.parameters.shape != self.state.parameters.shape:
-            raise DovetailError(f"{path}: its network has another size; it is damaged, start again")
+            raise DovetailError(f"{self.directory.path}: its network has another size; it is damaged, start again")
         self.state = state
 
 

@@ -11,6 +11,9 @@ each in units of its mean.
 The last term makes the placement agent's process predict the speeds that were measured.  Only scores that could matter
 count: of jobs that might have started, for machines that might have taken them; the others are integrated out.
 
+Before the first round, the rules of thumb that the network corrects (a weight for each column) are improved by
+evolution strategies (`evolution`), which is quick for so few numbers.
+
 Departures.  The published critic is a Q of the joint action with one-step targets, and the reward r = 1 / (fee x jct)
 for a job that starts and a penalty for one that waits.  A sum of inverses rewards starting the short ones whatever it
 costs the long; costs themselves are what is to be made small.
@@ -47,6 +50,9 @@ class MappoPlan:
     sequences: int = field(default=4, metadata={"help": "job sequences in a round"})
     episodes: int = field(default=4, metadata={"help": "times each of them is played in a round"})
     epochs: int = field(default=3, metadata={"help": "steps of learning from a round"})
+    rules: int = field(
+        default=40, metadata={"help": "steps of evolution of the rules of thumb, before the first round"}
+    )
     warm_up: int = field(default=5, metadata={"help": "first rounds in which only speeds are learned"})
     rate: float = field(default=1e-3, metadata={"help": "learning rate"})
     clip: float = field(default=0.2, metadata={"help": "how far a ratio may go"})
@@ -64,6 +70,7 @@ class MappoPlan:
             ("sequences", 1, 10**4),
             ("episodes", 2, 10**3),
             ("epochs", 1, 10**3),
+            ("rules", 0, 10**6),
             ("warm_up", 0, 10**6),
             ("rate", 1e-9, 1.0),
             ("clip", 1e-3, 10.0),

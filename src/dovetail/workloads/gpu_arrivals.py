@@ -79,12 +79,17 @@ class GpuArrivals:
             return np.sort(rng.random(num_jobs)) * num_jobs * interval_s
         even = np.cumsum(rng.exponential(interval_s, num_jobs))
         swing = (SWING if self.swing is None else self.swing) if self.kind == "diurnal" else 0.0
-        return _by_the_day(even, swing) if swing else even
+        return _by_the_day(even, swing, num_jobs * interval_s) if swing else even
 
 
-def _by_the_day(even: Floats, swing: float) -> Floats:
-    """Times t at which t + swing * DAY / (2 pi) * sin(2 pi t / DAY), what has come by then, is `even`: by bisection."""
+def _by_the_day(even: Floats, swing: float, span_s: float) -> Floats:
+    """Times t at which t + swing * DAY / (2 pi) * sin(2 pi t / DAY), what has come by then, is `even`: by bisection.
+
+    A sequence of less than a day sees a part of the swing only; `even` is stretched such that it still takes `span_s`
+    on average, at the rate that is asked for.
+    """
     reach = swing * DAY_S / (2 * math.pi)
+    even = even * (1 + reach * math.sin(2 * math.pi * span_s / DAY_S) / span_s)
     low, high = even - reach, even + reach
     for _ in range(60):
         middle = (low + high) / 2

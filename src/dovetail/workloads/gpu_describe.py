@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.cluster.gpu import GPU_TYPES, GpuCluster
+from dovetail.cluster.gpu_speed import SpeedModel, default_speeds
 from dovetail.core.dag import Floats, Ints
 from dovetail.core.errors import ConfigError
 from dovetail.core.seeds import SeedTree
@@ -22,12 +23,18 @@ GROUPS = ("none", "a share", "1", "2", "3-4", "5-8", "9-16", "17 or more")
 
 
 def describe_gpu(
-    source: GpuSource, *, cluster: GpuCluster | None = None, jobs: int | None = None, seed: int = 0
+    source: GpuSource,
+    *,
+    cluster: GpuCluster | None = None,
+    jobs: int | None = None,
+    seed: int = 0,
+    speeds: SpeedModel | None = None,
 ) -> dict[str, Any]:
     """Everything there is to say, as plain values.
 
     Jobs are the recorded ones, or 5,000 drawn ones.  Arrivals are those of the recorded jobs or of the sequence of
-    `seed`, the load is what such jobs ask of this cluster.
+    `seed`, the load is what such jobs ask of this cluster.  `speeds` must know all kinds of the jobs; without it,
+    speeds are those of the kinds that the default model knows.
     """
     cluster = source.cluster if cluster is None else cluster
     jobs = source.jobs if jobs is None else jobs
@@ -60,6 +67,7 @@ def describe_gpu(
         "fitting_share": float(fitting.mean()),
         "skew": {"gini_of_gpu_seconds": gini(sample.gpu_seconds), "busiest_user_share": _busiest(sample)},
         "kinds": _kinds(sample),
+        "speed": _speed(sample, np.flatnonzero(by_type), speeds),
         "restricted_share": float((sample.types >= 0).mean()),
         "load": _load(cluster, sample, jobs),
     }
@@ -141,6 +149,18 @@ def _kinds(jobs: GpuWorkload) -> dict[str, float]:
     return {jobs.kind_name[kind]: float(counts[kind]) for kind in order if counts[kind] > 0}
 
 
+def _speed(jobs: GpuWorkload, types: Ints, speeds: SpeedModel | None) -> dict[str, float]:
+    """On each type, alone: the mean over jobs with GPUs."""
+    known = default_speeds() if speeds is None else speeds
+    here = [jobs.kind_name[kind] for kind in jobs.kind[jobs.gpus > 0]]
+    if speeds is None:
+        here = [name for name in here if name in known.kind_name]
+    if not here:
+        return {}
+    mean = known.rows(here).speed.mean(axis=0)
+    return {GPU_TYPES[t].name: float(mean[t]) for t in types}
+
+
 def _load(cluster: GpuCluster, sample: GpuWorkload, jobs: int) -> dict[str, Any]:
     """What arrives in a second as a share of what the cluster can do, by resource; None where nothing comes apart."""
     machines = cluster.arrays()
@@ -189,6 +209,9 @@ def gpu_as_text(summary: dict[str, Any]) -> str:
         f"fit: {summary['fitting_share']:.1%} of the jobs fit the empty cluster; {summary['restricted_share']:.0%} may "
         "run on some types only",
     ]
+    if summary["speed"]:
+        by_type = ", ".join(f"{short(value)} on {name}" for name, value in summary["speed"].items())
+        lines.append(f"speed of a job with GPUs, alone: {by_type}")
     if load["interval_s"] is None:
         lines.append("load: all jobs come at once")
     else:

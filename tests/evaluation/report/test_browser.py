@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from tests.elastic_toys import Eager, Promising, toy_run
+from tests.gpu_toys import toy_run as gpu_toy_run
 
 from dovetail.evaluation.metrics_elastic import run_metrics as elastic_metrics
+from dovetail.evaluation.metrics_gpu import run_metrics as gpu_metrics
 from dovetail.evaluation.report import render_page
 from dovetail.records import RecordWriter, read_records
 
@@ -151,3 +153,32 @@ def test_the_allocation_of_elastic_jobs(tmp_path: Path) -> None:
     assert seen["status"] == "job 1 (b): arrived in slot 1, completed in slot 3, utility 10"
     assert seen["read"].startswith("in slot 0.") and "100 %" in seen["read"] and "50 %" in seen["read"]
     assert seen["errors"] == ""
+
+
+GPU = """
+  const sheets = [...document.querySelectorAll(".sheet")];
+  const shown = () => sheets.filter((sheet) => !sheet.hidden).map((sheet) => sheet.dataset.label).join(",");
+  log.push(`start=${shown()}`);
+  document.querySelectorAll("#tabs button")[1].click();
+  log.push(`tab=${shown()}`);
+  sheets[1].querySelector('[data-job="3"] path').dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  log.push(`dim=${document.querySelectorAll(".job.dim").length}`);
+  log.push(`status=${document.getElementById("status").textContent}`);
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+  log.push(`undim=${document.querySelectorAll(".job.dim").length}`);
+  const box = sheets[1].querySelector('[data-job="1"] path').getBBox();
+  log.push(`box=${box.width > 100 && box.height > 10}`);
+"""
+
+
+def test_the_placement_of_gpu_jobs(tmp_path: Path) -> None:
+    writer = RecordWriter.open(tmp_path / "r", family="gpu", workload={}, options={}, seeds=[0])
+    for name in ("gpu/fifo+first-fit", "gpu/fifo+load-balance"):
+        run = gpu_toy_run(name)
+        writer.add(run.scheduler, 0, gpu_metrics(run))
+        writer.add_run(run)
+    seen = seen_by(render_page(read_records(tmp_path / "r")), GPU, tmp_path)
+    assert {seen["start"], seen["tab"]} == {"gpu/fifo+first-fit", "gpu/fifo+load-balance"}
+    assert seen["dim"] == "8" and seen["undim"] == "0", "the four other jobs of both schedulers"
+    assert seen["status"].startswith("job 3 (d), net, 0.5 GPUs; arrived at 20 s; waited")
+    assert seen["box"] == "true" and seen["errors"] == ""

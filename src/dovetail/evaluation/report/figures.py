@@ -70,7 +70,7 @@ def _table(records: Records, comparison: Comparison) -> Figure:
     names, metrics = shown_metrics(comparison), family_named(comparison.family).metrics
     heads = ["scheduler"]
     for name in names:
-        unit = ", s" if metrics[name].unit == "s" else ""
+        unit = f", {metrics[name].unit}" if metrics[name].unit.isalpha() else ""
         heads += [metrics[name].title + unit] + (["vs best heuristic"] if name == comparison.yardstick else [])
     heads.append("per decision")
     cells = []

@@ -33,7 +33,7 @@ def table_html(comparison: Comparison) -> str:
     heads = [_head("scheduler", "who decides", "text")]
     for name in names:
         metric = metrics[name]
-        unit = f",\N{NO-BREAK SPACE}{metric.unit}" if metric.unit == "s" else ""
+        unit = f",\N{NO-BREAK SPACE}{metric.unit}" if metric.unit.isalpha() else ""
         order = _order(comparison) if name == comparison.yardstick else ""
         heads.append(_head(f"{metric.title}{unit}", f"{metric.meaning}; mean over the seeds", "number", order))
         if name == comparison.yardstick:

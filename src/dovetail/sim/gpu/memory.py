@@ -36,7 +36,7 @@ def allocate_world(
 ) -> GpuOne:
     jobs, count, users = workload.num_jobs, len(machines.type), len(workload.user_name)
     workers = int(workload.workers.sum())
-    devices = int(machines.gpus.max())
+    devices = max(1, int(machines.gpus.max()))
     room = 2 * jobs + 1
     return GpuOne(
         settings=settings(model, options, jobs, failure_key, mood_key),

@@ -8,7 +8,7 @@ import numpy as np
 
 from dovetail.core.gpu import Floats, GpuInfo, Ints
 from dovetail.sim.kernels.dag_state import Records
-from dovetail.sim.kernels.gpu_state import RUNNING, GpuOne, GpuRecords
+from dovetail.sim.kernels.gpu_state import ROW_TABLE, RUNNING, GpuOne, GpuRecords
 from dovetail.workloads.gpu import GpuWorkload
 
 
@@ -31,9 +31,7 @@ class GpuResult:
     decisions: int
     asked: int
     segments: Records  # (S,) in order of start: job, why (gpu_state), first_row, rows, start_s, end_s
-    rows: (
-        Records  # (P,) where segments ran: segment, machine, device (-1 = whole ones or none), workers, mask (of them)
-    )
+    rows: Records  # (P,) where segments ran: segment, machine, device (shared, -1 = none), workers, mask (whole ones)
     decision_log: Records  # (K,) asked, job, stops, reason, place, segment, waiting, time_s, priority, affinity
     speeds: Records  # (V,) job, time_s, speed from then on
     machine_log: Records  # (L,) machine, up, time_s
@@ -95,7 +93,7 @@ class GpuResult:
             decisions=int(world["decisions"]),
             asked=int(world["asked"]),
             segments=tables[0],
-            rows=tables[1],
+            rows=tables[1].view(ROW_TABLE),
             decision_log=tables[2],
             speeds=tables[3],
             machine_log=tables[4],

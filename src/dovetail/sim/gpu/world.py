@@ -133,10 +133,11 @@ class GpuWorld:
     # --- a compiled scheduler ----------------------------------------------------------------------------------
 
     def run_kernel(self, kernel: GpuKernel) -> None:
-        """Run to the end without entering Python."""
+        """Run to the end without entering Python; a view that waits for an answer is the first it answers."""
         function = compile_kernel(kernel)
         loop = episode_loop()
-        self._view = None
+        if self._status == DECISION:
+            self._ask_again()
         status = RECORDS_FULL
         while status == RECORDS_FULL:
             arguments = (kernel.params, kernel.state, kernel.wants_running, self._at, self._counts)
@@ -144,8 +145,17 @@ class GpuWorld:
             if status == RECORDS_FULL:
                 self._grow_records()
         if status == INVALID:
+            self._ask_again()
             raise self._refused(self._memory.buffers.orders)
         self._status = status
+
+    def _ask_again(self) -> None:
+        """The question that is open now will be put anew."""
+        world = self._memory.one.world[0]
+        world["changed"] = 1
+        world["asked"] -= 1
+        self._status = GOES_ON
+        self._view = None
 
     def result(self) -> GpuResult:
         """What the run came to; segments, decisions, speeds and machines only if they were recorded."""

@@ -95,7 +95,7 @@ def record_start(D, R, j):
         row = R.rows[world.row_records]
         row.segment = i
         row.machine = D.rows[r].machine
-        row.device = D.rows[r].device
+        row.gpu = D.rows[r].gpu
         row.workers = D.rows[r].workers
         row.mask = D.rows[r].mask
         world.row_records += 1

@@ -117,7 +117,7 @@ def place_worker(D, j, m):
         D.device_free[m, device] -= job.gpus
     r = D.machines[m].first_row  # the newest rows are those of the job that is being placed
     while r != -1 and D.rows[r].job == j:
-        if D.rows[r].device == device:
+        if D.rows[r].gpu == device:
             D.rows[r].workers += 1
             D.rows[r].mask |= mask
             return
@@ -136,7 +136,7 @@ def add_row(D, j, m, device, mask):
     row.job = j
     row.machine = m
     row.workers = 1
-    row.device = device
+    row.gpu = device
     row.mask = mask
     row.next_of_job = -1
     if job.first_row == -1:

@@ -59,10 +59,10 @@ def refresh(D, m):
         while r != -1 and D.rows[r].job == j:
             row = D.rows[r]
             workers += row.workers
-            if row.device >= 0:
-                D.pressure[row.device] += row.workers * job.gpus
+            if row.gpu >= 0:
+                D.pressure[row.gpu] += row.workers * job.gpus
                 for q in range(columns):
-                    D.pressure[gpus + row.device * columns + q] += row.workers * D.kinds[at + on_device + q]
+                    D.pressure[gpus + row.gpu * columns + q] += row.workers * D.kinds[at + on_device + q]
             elif row.mask != 0:
                 for d in range(gpus):
                     if (row.mask >> d) & 1:
@@ -121,11 +121,11 @@ def slow_down(D, m, r, host_0, host_1, host_2):
     while r != after:
         row = D.rows[r]
         device = 0.0
-        if row.device >= 0:
+        if row.gpu >= 0:
             for q in range(columns):
-                others = D.pressure[gpus + row.device * columns + q] - row.workers * D.kinds[on_device + q]
+                others = D.pressure[gpus + row.gpu * columns + q] - row.workers * D.kinds[on_device + q]
                 device += D.kinds[on_device + columns + q] * others
-        row.base = base / (1.0 + device)
+        row.pace = base / (1.0 + device)
         r = row.next
     return after
 
@@ -136,7 +136,7 @@ def speed_now(D, j):
     slowest = np.inf
     r = D.jobs[j].first_row
     while r != -1:
-        slowest = min(slowest, D.rows[r].base * mood(D, D.rows[r].machine))
+        slowest = min(slowest, D.rows[r].pace * mood(D, D.rows[r].machine))
         r = D.rows[r].next_of_job
     return slowest * D.jobs[j].apart
 

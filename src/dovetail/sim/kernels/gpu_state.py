@@ -82,16 +82,18 @@ JOB = record_type(
 """done_s: work done when it last started, or when it was stopped; left_s: work left at since_s, with what a restart
 costs; apart: what the network leaves of its speed; alone: its speed with nobody else there; alone_s, speed_s: integrals
 of alone and speed over its running time; previous, next: running jobs in order of start."""
-ROW = record_type("job machine workers device mask previous next next_of_job", "base")
-"""mask: whole devices; previous, next: rows of the machine, newest first, those of one job in a block;
-base: the speed here but for the mood."""
+ROW = record_type("job machine workers gpu mask previous next next_of_job", "pace")
+"""gpu: the device that is shared, -1 = none; mask: whole devices, a bit each; previous, next: rows of the machine, the
+newest first, those of one job in a block; pace: the speed here but for the mood."""
 MACHINE = record_type("type gpus rack first_row mark look period draws seen", "cpus memory mood z_0 z_1")
 """look, mood: the last look at its mood; period, z_0, z_1: normal numbers at a multiple of the period and at the next;
 draws: times drawn so far; seen: stamp for counting machines of a job."""
 EVENT = record_type("id", "time")
 
 SEGMENT_RECORD = record_type("job why first_row rows", "start_s end_s")
-ROW_RECORD = record_type("segment machine device workers mask")
+ROW_RECORD = record_type("segment machine gpu workers mask")
+ROW_TABLE = record_type("segment machine device workers mask")
+"""The same under the name that others know it by; kernels in plain Python cannot set `device`, which is numpy's."""
 DECISION_RECORD = record_type("asked job stops reason place segment waiting", "time_s priority affinity")
 SPEED_RECORD = record_type("job", "time_s speed")
 MACHINE_RECORD = record_type("machine up", "time_s")

@@ -85,7 +85,7 @@ def observe(D, B, with_running, counts):
             B.row_ints[ROW_RUN, rows] = runs
             B.row_ints[ROW_MACHINE, rows] = D.rows[r].machine
             B.row_ints[ROW_WORKERS, rows] = D.rows[r].workers
-            B.row_ints[ROW_DEVICE, rows] = D.rows[r].device
+            B.row_ints[ROW_DEVICE, rows] = D.rows[r].gpu
             rows += 1
             r = D.rows[r].next_of_job
         runs += 1

@@ -74,7 +74,7 @@ def test_the_posterior_is_the_published_formula() -> None:
 
 
 def test_the_posterior_is_that_of_an_exact_process_of_gpytorch() -> None:
-    gpytorch = pytest.importorskip("gpytorch", reason="install the development tools: pip install -e '.[dev]'")
+    gpytorch = pytest.importorskip("gpytorch", reason="pip install -e '.[peers]' to compare")
     import torch
 
     features, noise = drawn(12, 5, seed=3), 0.2

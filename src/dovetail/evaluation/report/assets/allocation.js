@@ -1,4 +1,4 @@
-// The allocation by job and slot: one scheduler at a time, and one job picked out of all.
+// Pictures in which every job has a group of its own: one scheduler at a time, and one job picked out of all.
 
 (function allocation() {
   const sheets = [...document.querySelectorAll(".sheet")];
@@ -35,7 +35,7 @@
   }
 
   function tell() {
-    const row = picked < 0 ? null : sheets.find((sheet) => !sheet.hidden).querySelector(`[data-job="${picked}"] .stay title`);
+    const row = picked < 0 ? null : sheets.find((sheet) => !sheet.hidden).querySelector(`[data-job="${picked}"] title`);
     status.textContent = row ? row.textContent : "";
   }
 

@@ -14,7 +14,9 @@ from dovetail.execution.engines.slurm.nodes import SlurmNode, parse_nodes, parse
 
 TIMEOUT_S = 30.0
 _ABOUT_JOB = re.compile(r"(.*) for job (\d+)")
-_UNREACHABLE = re.compile(r"unable to contact|connection refused|timed out|communication connection failure", re.I)
+_UNREACHABLE = re.compile(
+    r"unable to contact|connection refused|timed out|connection failure|connect failure|zero bytes|in standby", re.I
+)
 _NO_JSON = re.compile(r"unrecognized option.*json|unable to find plugin.*serializer|serializer", re.I)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.cluster.gpu import GPU_TYPES, MAX_DEVICES
+from dovetail.cluster.gpu import GPU_TYPES, MAX_DEVICES, gpu_type
+from dovetail.cluster.gpu_speed import SpeedModel
+from dovetail.core.errors import UnknownName
 from dovetail.core.gpu import Floats, GpuInfo
 from dovetail.execution.engines.slurm.gres import gigabytes
 from dovetail.execution.engines.slurm.nodes import SlurmNode
@@ -18,11 +22,23 @@ MAX_USERS = 1024  # whoever comes later shares the last number
 
 
 class Kinds(NamedTuple):
-    """Kinds of training that are known, on the types of `GPU_TYPES`; all else is `other`, with speed 1 everywhere."""
+    """Kinds of training that are known, on the types of `GPU_TYPES`.  All else is `other`: on each type as fast as the
+    known ones are on average (geometrically), or 1 where none is known."""
 
     name: tuple[str, ...] = ()
     speed: Floats = np.zeros((0, len(GPU_TYPES)))
     network: Floats = np.zeros(0)
+
+    @classmethod
+    def of(cls, model: SpeedModel) -> Kinds:
+        return cls(model.kind_name, model.speed, model.network)
+
+    @property
+    def other(self) -> Floats:
+        if not self.name:
+            return np.ones(len(GPU_TYPES))
+        found: Floats = np.exp(np.log(np.maximum(self.speed, 0.01)).mean(axis=0))
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +55,7 @@ class Cluster:
         return names.index(known) if known in names else -1
 
     def kind_of(self, name: str) -> int:
+        """The index of a kind of training by name; what nobody knows is `other`."""
         names = self.info.kind_name
         return names.index(name) if name in names else len(names) - 1
 
@@ -66,6 +83,7 @@ def cluster_of(nodes: Sequence[SlurmNode], racks: Mapping[str, int], kinds: Kind
         notices.append(f"more than {MAX_DEVICES} GPUs on {', '.join(more)}: only so many are used")
     speed = np.ones((len(kinds.name) + 1, len(types)))
     speed[:-1, : len(GPU_TYPES)] = kinds.speed
+    speed[-1, : len(GPU_TYPES)] = kinds.other
     info = GpuInfo(
         machine_name=tuple(node.name for node in nodes),
         machine_type=np.array(machine_type, np.int64),
@@ -77,7 +95,7 @@ def cluster_of(nodes: Sequence[SlurmNode], racks: Mapping[str, int], kinds: Kind
         type_price=np.array(prices),
         kind_name=(*kinds.name, OTHER),
         kind_speed=speed,
-        kind_network=np.append(kinds.network, 0.0),
+        kind_network=np.append(kinds.network, kinds.network.mean() if kinds.name else 0.0),
         max_users=MAX_USERS,
     )
     machine = {node.name: place for place, node in enumerate(nodes)}
@@ -99,7 +117,8 @@ def is_same(cluster: Cluster, other: Cluster) -> bool:
 
 
 def _known(name: str) -> str:
-    """`tesla_v100-sxm2-32gb` is a V100; a name that nobody knows stays as it is."""
-    upper = name.upper()
-    matches = [kind.name for kind in GPU_TYPES if kind.name in upper]
-    return max(matches, key=len, default=name)
+    """`nvidia_a100-sxm4-80gb` is an A100; a name that nobody knows stays as it is."""
+    for word in (name, *re.split(r"[^A-Za-z0-9]+", name)):
+        with contextlib.suppress(UnknownName):
+            return GPU_TYPES[gpu_type(word)].name
+    return name

@@ -191,7 +191,8 @@ class SlurmController:
         told = sorted(set(mine.told))
         facts = {"nodes": list(job.nodes), "told": told}
         if mine.phase == QUEUED:
-            self._say("astray", f"job {number} began on {_names(job.nodes)} before it was told to", number, **facts)
+            text = f"Slurm began job {number} on {_names(job.nodes)} before it was told to"
+            self._say("early", text, number, **facts)
         elif told == sorted(job.nodes):
             self._say("landed", f"job {number} runs on {_names(job.nodes)}", number, **facts)
         else:
@@ -215,15 +216,18 @@ class SlurmController:
                 why = f"it did not begin on {_names(sorted(set(mine.told)))} within {self._options.patience_s:g} s"
                 self._drop(number, f"{why} ({job.reason})", BACK)
             return
+        if number in self._untidy:
+            self._untidy.discard(number)
+            self._queue(number, mine, job, seen, clear=True)
+            return
         shape = self.site.shape(job)
         if isinstance(shape, str) or not in_scope(job, self._options):
             self._drop(number, shape if isinstance(shape, str) else "it is not in our partition any more", FREE)
             return
         mine.shape = shape
-        if number in self._untidy:
-            self._untidy.discard(number)
-            self._queue(number, mine, job, seen, clear=True)
-        elif mine.lease_s - seen.now_s < self._options.lease_s / 2:
+        if seen.now_s < job.eligible_s < mine.lease_s - 1.0 and job.restarts:
+            mine.not_before_s = job.eligible_s  # Slurm has set it anew: it had not finished with the requeued job
+        if job.eligible_s - seen.now_s < self._options.lease_s / 2:
             self._queue(number, mine, job, seen)
 
     def _queue(
@@ -361,7 +365,8 @@ class SlurmController:
         if self._options.act:
             mine.phase, mine.told, mine.told_s, mine.nice = TOLD, told, seen.now_s, job.nice
             trace = Trace(self._owner, TOLD, job.nice)
-            self._out.append(Tell(job.job_id, nodes, traced(job, trace), self._options.nice))
+            not_on = self.site.others(nodes, job) if _may_grow(job) else ()
+            self._out.append(Tell(job.job_id, nodes, not_on, traced(job, trace), self._options.nice))
 
     def _mind_stalls(self, started: bool, could: bool) -> None:
         """A scheduler that starts nothing on an idle cluster would never be asked again."""
@@ -379,6 +384,11 @@ class SlurmController:
 
 def _is_ours(trace: Trace | None, owner: str) -> bool:
     return trace is not None and trace.owner == owner and trace.state not in (FREE, BACK)
+
+
+def _may_grow(job: SlurmJob) -> bool:
+    """Slurm may give it more nodes than those it is told, if they have become too full meanwhile."""
+    return job.max_nodes == 0 and (job.tasks > 1 or bool(job.gres_per_job))
 
 
 def _names(nodes: Sequence[str]) -> str:

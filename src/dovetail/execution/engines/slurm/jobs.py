@@ -49,6 +49,7 @@ class SlurmJob:
     nice: int
     nodes: tuple[str, ...]  # where it runs
     required_nodes: tuple[str, ...]
+    excluded_nodes: tuple[str, ...]
     wishes: tuple[str, ...]  # what it asks for that no view can show, in words
     cpus: int
     tasks: int
@@ -110,6 +111,7 @@ def _job(record: Any) -> SlurmJob:
             nice=_nice(int(read.number("nice"))),
             nodes=expand(read.text("nodes")),
             required_nodes=expand(read.text("required_nodes")),
+            excluded_nodes=expand(read.text("excluded_nodes")),
             wishes=_wishes(record, read),
             cpus=int(read.number("cpus")),
             tasks=max(1, int(read.number("tasks"))),
@@ -182,7 +184,6 @@ def _wishes(record: Mapping[str, Any], read: _Reader) -> tuple[str, ...]:
     """Whatever limits where or when it may run, beyond resources."""
     found = []
     for field, words in (
-        ("excluded_nodes", "excludes nodes"),
         ("features", "asks for features"),
         ("resv_name", "is for a reservation"),
         ("licenses", "needs licenses"),

@@ -116,10 +116,13 @@ class SlurmLoop:
             acts = [one for one in instructions if not isinstance(one, Note)] if self._options.act else []
             try:
                 refused = carry_out(self._client, acts, time.time())
-            finally:  # said when it is done, but said whatever happens
-                for one in instructions:
-                    if isinstance(one, Note):
-                        self._notes.add(one, seen.now_s)
+            except SlurmUnreachable:  # who knows which were carried out: the next look will tell
+                for act in acts:
+                    self._controller.refused(act, "no answer")
+                raise
+            for one in instructions:
+                if isinstance(one, Note):
+                    self._notes.add(one, seen.now_s)
             for act, why in refused:
                 self._notes.add(self._controller.refused(act, why), time.time())
         except SlurmUnreachable as error:

@@ -59,10 +59,11 @@ class Lease(NamedTuple):
 
 
 class Tell(NamedTuple):
-    """The job begins now, on these nodes."""
+    """The job begins now, on these nodes, and not on those, which Slurm might add otherwise."""
 
     job: int
     nodes: tuple[str, ...]
+    not_on: tuple[str, ...]
     comment: str
     nice: int | None = None
 

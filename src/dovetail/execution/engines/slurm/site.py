@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from dovetail.core.gpu import Ints
-from dovetail.execution.engines.slurm.candidates import described
+from dovetail.execution.engines.slurm.candidates import described, kind_of
 from dovetail.execution.engines.slurm.cluster import Cluster
 from dovetail.execution.engines.slurm.jobs import SlurmJob
 from dovetail.execution.engines.slurm.messages import Observation, SlurmOptions
 from dovetail.execution.engines.slurm.room import Room
 from dovetail.execution.engines.slurm.shape import Shape
-from dovetail.execution.engines.slurm.trace import said
 from dovetail.execution.engines.slurm.view import Running, running_of
 
 
@@ -57,12 +56,16 @@ class Site:
             self._closed[partition] = np.array(found, np.int64)
         return self._closed[partition]
 
+    def others(self, names: Sequence[str], job: SlurmJob) -> tuple[str, ...]:
+        """The rest of the job's partition."""
+        return tuple(
+            node.name for node in self.seen.nodes if job.partition in node.partitions and node.name not in names
+        )
+
     def lost(self, names: Sequence[str]) -> list[str]:
         """Those of the nodes where nothing can begin now."""
         fine = {node.name for node in self.seen.nodes if not node.trouble}
         return [name for name in dict.fromkeys(names) if name not in fine]
 
     def running(self, job: SlurmJob, shape: Shape | None) -> Running | None:
-        return running_of(
-            job, self.cluster, self.cluster.kind_of(said(job, self._options.marker).get("kind", "")), shape
-        )
+        return running_of(job, self.cluster, kind_of(job, self.cluster, self._options), shape)

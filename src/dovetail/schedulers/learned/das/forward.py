@@ -20,15 +20,13 @@ import numpy as np
 from numba import njit
 
 from dovetail.core.gpu import Floats
-from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, PAIR_COLUMNS
+from dovetail.schedulers.learned.das.algebra import by_vector, product
 from dovetail.schedulers.learned.das.jit import OPTIONS
 from dovetail.schedulers.learned.das.random_walk import posterior_at, walk_among
-from dovetail.schedulers.learned.das.shape import ORDER_BASE, PLACE_BASE, DasShape, Parameters
+from dovetail.schedulers.learned.das.shape import NODE_COLUMNS, PLACE_COLUMNS, DasShape, Parameters
 
-ORDER_BASE_AT = tuple(JOB_COLUMNS.index(name) for name in ORDER_BASE)
-PLACE_BASE_AT = tuple(PAIR_COLUMNS.index(name) for name in PLACE_BASE)
-SPEED_AT = PAIR_COLUMNS.index("speed of its type")
-FIRST_PAIR = len(MACHINE_COLUMNS)  # column of a node
+SPEED_AT = NODE_COLUMNS.index("speed of its type")
+OF_PLACE = len(PLACE_COLUMNS)
 EPSILON = 1e-5
 
 SCALARS = ("place.speed", "place.rack", "order.log_std", "place.log_std")
@@ -128,22 +126,20 @@ class DasForward:
 @njit(**OPTIONS)
 def priorities(w, jobs, machines):
     """(J,) from (J, job columns) and (M, machine columns)."""
-    x = np.tanh(jobs @ w.job + w.job_bias)
+    x = np.tanh(product(jobs, w.job) + w.job_bias)
     count, width = x.shape
     if w.squeeze.shape[0] > 0:
-        squeezed = np.tanh((machines.sum(axis=0) / machines.shape[0]) @ w.squeeze + w.squeeze_bias)
+        pooled = machines.sum(axis=0) / machines.shape[0]
+        squeezed = np.tanh(product(pooled.reshape((1, -1)), w.squeeze)[0] + w.squeeze_bias)
         both = np.empty((count, 2 * width))
         both[:, :width] = x
         both[:, width:] = squeezed
-        gate = _sigmoid(both @ w.gate + w.gate_bias)
+        gate = _sigmoid(product(both, w.gate) + w.gate_bias)
         x = gate * squeezed + (1.0 - gate) * x
     x = x + positions(count, width)
     for layer in range(w.query.shape[0]):
         x = _encode(w, layer, x)
-    found = (x @ w.order_out)[:, 0] + w.order_out_bias[0]
-    for i, column in enumerate(ORDER_BASE_AT):
-        found += w.order_base[i] * jobs[:, column]
-    return found
+    return by_vector(jobs, w.order_base) + by_vector(x, w.order_out[:, 0]) + w.order_out_bias[0]
 
 
 @njit(**OPTIONS)
@@ -152,13 +148,13 @@ def affinity(w, machines, nodes, rack, log_ratio):
 
     (M,) affinity, (M,) expected log of speed / expected alone, and the factor of the covariance of the latter.
     """
-    hidden = np.maximum(nodes @ w.place_in + w.place_in_bias, 0.0)
-    prior = (hidden @ w.prior)[:, 0] + w.prior_bias[0]
+    hidden = np.maximum(product(nodes, w.place_in) + w.place_in_bias, 0.0)
+    prior = by_vector(hidden, w.prior[:, 0]) + w.prior_bias[0]
     speed = prior[:machines].copy()
     factor = np.zeros((machines, 1))
     if w.walk.shape[0] > 0:
         amplitude = np.exp(w.scalars[AMPLITUDE])
-        learned = _softplus(hidden @ w.walk + w.walk_bias)
+        learned = _softplus(product(hidden, w.walk) + w.walk_bias)
         rank = learned.shape[1]
         similar = np.zeros((nodes.shape[0], rank + rack.max() + 1))
         similar[:, :rank] = learned
@@ -171,10 +167,9 @@ def affinity(w, machines, nodes, rack, log_ratio):
             spread[:machines], spread[machines:], core_inverse, surprise, np.exp(w.scalars[NOISE])
         )
         speed += amplitude * mean
-    found = (hidden[:machines] @ w.place_out)[:, 0] + w.place_out_bias[0]
-    found += w.scalars[SPEED] * (speed + nodes[:machines, FIRST_PAIR + SPEED_AT])
-    for i, column in enumerate(PLACE_BASE_AT):
-        found += w.place_base[i] * nodes[:machines, FIRST_PAIR + column]
+    found = by_vector(hidden[:machines], w.place_out[:, 0]) + w.place_out_bias[0]
+    found += w.scalars[SPEED] * (speed + nodes[:machines, SPEED_AT])
+    found += by_vector(nodes[:machines, :OF_PLACE], w.place_base)
     return found, speed, factor
 
 
@@ -195,20 +190,18 @@ def _encode(w, layer, x):
     count, width = x.shape
     each = width // w.heads
     normed = _norm(x, w.norm1[layer])
-    query, key, value = normed @ w.query[layer], normed @ w.key[layer], normed @ w.value[layer]
+    query, key, value = product(normed, w.query[layer]), product(normed, w.key[layer]), product(normed, w.value[layer])
     mixed = np.empty((count, width))
     for head in range(w.heads):
-        q = np.ascontiguousarray(query[:, head * each : (head + 1) * each])
-        k = np.ascontiguousarray(key[:, head * each : (head + 1) * each])
-        v = np.ascontiguousarray(value[:, head * each : (head + 1) * each])
-        scores = q @ k.T / np.sqrt(each)
+        mine = slice(head * each, (head + 1) * each)
+        scores = product(query[:, mine], key[:, mine].T) / np.sqrt(each)
         for i in range(count):
             scores[i] = np.exp(scores[i] - scores[i].max())
             scores[i] /= scores[i].sum()
-        mixed[:, head * each : (head + 1) * each] = scores @ v
-    x = x + mixed @ w.mix[layer]
-    up = np.maximum(_norm(x, w.norm2[layer]) @ w.up[layer] + w.up_bias[layer], 0.0)
-    return x + up @ w.down[layer] + w.down_bias[layer]
+        mixed[:, mine] = product(scores, value[:, mine])
+    x = x + product(mixed, w.mix[layer])
+    up = np.maximum(product(_norm(x, w.norm2[layer]), w.up[layer]) + w.up_bias[layer], 0.0)
+    return x + product(up, w.down[layer]) + w.down_bias[layer]
 
 
 @njit(**OPTIONS)

@@ -75,7 +75,7 @@ def choose(view, weights, known, memory, starts, machines, scores):
         return 0
     ratio, main = measure_speeds(view, known)
     observe(memory, view.run_id, ratio)
-    jobs = measure_jobs(view, known, fits, possible)
+    jobs = measure_jobs(view, known, fits)
     state = measure_machines(view, known, ratio, main)
     priority = priorities(weights, jobs, state)
     recall = recalled(memory)

@@ -9,14 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dovetail.schedulers.learned.das.forward import (
-    EPSILON,
-    FIRST_PAIR,
-    ORDER_BASE_AT,
-    PLACE_BASE_AT,
-    SPEED_AT,
-    positions,
-)
+from dovetail.schedulers.learned.das.forward import EPSILON, OF_PLACE, SPEED_AT, positions
 from dovetail.schedulers.learned.das.random_walk import LEAST_SIMILARITY
 from dovetail.schedulers.learned.das.shape import DasShape, Parameters
 
@@ -63,12 +56,12 @@ class DasNetwork(nn.Module):
         for layer in range(self.shape.layers):
             x = self._encode(x, there, f"order.layer{layer}")
         learned = (x @ p["order.out.weight"])[..., 0] + p["order.out.bias"][0]
-        return jobs[..., ORDER_BASE_AT] @ p["order.base"] + learned
+        return jobs @ p["order.base"] + learned
 
     def affinities(self, nodes: Tensor, rack: Tensor, log_ratio: Tensor, observed: Tensor, machines: int) -> Placed:
         """Of B jobs.  nodes: (B, M + n, columns), machines first, then the history, of which `observed` (B, n) exist;
         rack: (B, M + n, racks) one-hot; log_ratio: (B, n)."""
-        p, pairs = self.named, nodes[:, :machines, FIRST_PAIR:]
+        p = self.named
         hidden = torch.relu(nodes @ p["place.in.weight"] + p["place.in.bias"])
         prior = (hidden @ p["place.prior.weight"])[..., 0] + p["place.prior.bias"][0]
         speed, factor = prior[:, :machines], hidden.new_zeros((len(nodes), machines, 1))
@@ -78,8 +71,8 @@ class DasNetwork(nn.Module):
             mean, factor = self._posterior(hidden, rack, surprise, observed, machines)
             speed = speed + amplitude * mean
         learned = (hidden[:, :machines] @ p["place.out.weight"])[..., 0] + p["place.out.bias"][0]
-        fast = p["place.speed"][0] * (speed + pairs[..., SPEED_AT])
-        mean = pairs[..., PLACE_BASE_AT] @ p["place.base"] + fast + learned
+        fast = p["place.speed"][0] * (speed + nodes[:, :machines, SPEED_AT])
+        mean = nodes[:, :machines, :OF_PLACE] @ p["place.base"] + fast + learned
         return Placed(mean, factor, p["place.log_std"][0].exp(), speed)
 
     def _posterior(

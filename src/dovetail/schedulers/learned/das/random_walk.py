@@ -28,6 +28,7 @@ import numpy as np
 from numba import njit
 
 from dovetail.core.gpu import Floats
+from dovetail.schedulers.learned.das.algebra import by_vector, cholesky, inner, solve_lower, solve_upper
 from dovetail.schedulers.learned.das.jit import OPTIONS
 
 LEAST_SIMILARITY = 1e-9  # of a node to itself, so that one without features stands alone instead of dividing by zero
@@ -36,19 +37,26 @@ LEAST_SIMILARITY = 1e-9  # of a node to itself, so that one without features sta
 @njit(**OPTIONS)
 def walk_among(features, walk):
     """S and C^-1 from Z."""
-    degree = features @ features.sum(axis=0)
-    spread = features / np.sqrt(np.maximum(degree, LEAST_SIMILARITY)).reshape(-1, 1)
-    return spread, np.eye(features.shape[1]) / walk - spread.T @ spread
+    degree = by_vector(features, features.sum(axis=0))
+    spread = np.empty(features.shape)
+    for node in range(len(degree)):
+        spread[node] = features[node] / np.sqrt(max(degree[node], LEAST_SIMILARITY))
+    return spread, np.eye(features.shape[1]) / walk - inner(spread)
 
 
 @njit(**OPTIONS)
 def posterior_at(here, there, core_inverse, values, noise):
     """mu and F of N(mu, I + F F') at the nodes `here` (rows of S), after `values` were seen at the nodes `there`."""
     total = 1.0 + noise
-    precision = core_inverse + there.T @ there / total
-    lower = np.linalg.cholesky((precision + precision.T) / 2.0)
-    weights = np.linalg.solve(precision, there.T @ values) / total
-    return here @ weights, np.linalg.solve(lower, here.T).T
+    lower = cholesky(core_inverse + inner(there) / total)
+    pulled = np.zeros(there.shape[1])
+    for node in range(there.shape[0]):
+        pulled += there[node] * values[node]
+    weights = solve_upper(lower, solve_lower(lower, pulled)) / total
+    factor = np.empty(here.shape)
+    for node in range(here.shape[0]):
+        factor[node] = solve_lower(lower, here[node])
+    return by_vector(here, weights), factor
 
 
 @dataclass(frozen=True, eq=False)

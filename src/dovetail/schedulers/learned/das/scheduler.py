@@ -60,7 +60,9 @@ class Das:
         starts = np.zeros((jobs, 3), np.int64)
         machines = np.zeros(int(view.job_workers.sum()), np.int64)
         scores = np.zeros((jobs, 2))
-        count = choose(view, self.network.weights, self._known, self._memory, starts, machines, scores)
+        # Numba compiles for read-only arrays anew: this way it is the code of whole episodes.
+        writable = GpuView._make([view.time_s, *(np.array(part) for part in view[1:])])
+        count = choose(writable, self.network.weights, self._known, self._memory, starts, machines, scores)
         decisions, first = [], 0
         for (job, reason, place), (priority, affinity) in zip(starts[:count].tolist(), scores.tolist(), strict=False):
             workers = int(view.job_workers[job])

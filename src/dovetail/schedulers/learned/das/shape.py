@@ -12,10 +12,16 @@ from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, PAIR_COLUMNS
 
 NODE_COLUMNS = (*MACHINE_COLUMNS, *PAIR_COLUMNS, *JOB_COLUMNS)
 """Of a node of the graph: a machine, as the job at hand would find it."""
-ORDER_BASE = ("gpu time left", "time left", "waited")
-"""Columns of jobs whose weighted sum is the priority before anything is learned."""
-PLACE_BASE = ("takes all", "workers it takes, of the job", "gpus left over", "left over of the device")
-"""Columns of pairs whose weighted sum is the affinity before anything is learned; then those of NODE_BASE."""
+PLACE_COLUMNS = NODE_COLUMNS[: -len(JOB_COLUMNS)]
+"""Those in which machines differ for one job."""
+ORDER_RULE = {"gpu time left": -6.0, "waited": 1.0}
+PLACE_RULE = {
+    "takes all": 2.0,
+    "workers it takes, of the job": 1.0,
+    "gpus left over": -3.0,
+    "left over of the device": -1.0,
+}
+"""The rules of thumb that learning begins with: weights of columns, whose sum is the score."""
 
 Parameters = dict[str, Floats]
 
@@ -45,13 +51,13 @@ class DasShape:
         """Every parameter and its size."""
         w, h = self.width, self.hidden
         found: dict[str, tuple[int, ...]] = {
-            "order.base": (len(ORDER_BASE),),
+            "order.base": (len(JOB_COLUMNS),),
             "order.job.weight": (len(JOB_COLUMNS), w),
             "order.job.bias": (w,),
             "order.out.weight": (w, 1),
             "order.out.bias": (1,),
             "order.log_std": (1,),
-            "place.base": (len(PLACE_BASE),),
+            "place.base": (len(PLACE_COLUMNS),),
             "place.speed": (1,),
             "place.rack": (1,),
             "place.in.weight": (len(NODE_COLUMNS), h),
@@ -99,9 +105,9 @@ class DasShape:
         for name in ("order.out.weight", "place.out.weight", "place.prior.weight"):
             found[name] = np.zeros_like(found[name])
         found |= {
-            "order.base": np.array([-6.0, 0.0, 0.0]),
+            "order.base": np.array([ORDER_RULE.get(name, 0.0) for name in JOB_COLUMNS]),
             "order.log_std": np.array([np.log(0.3)]),
-            "place.base": np.array([2.0, 1.0, -1.0, -1.0]),
+            "place.base": np.array([PLACE_RULE.get(name, 0.0) for name in PLACE_COLUMNS]),
             "place.speed": np.array([4.0]),
             "place.rack": np.array([1.0]),
             "place.log_std": np.array([np.log(0.2)]),

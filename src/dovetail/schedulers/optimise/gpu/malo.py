@@ -48,7 +48,7 @@ class MaloParams:
 
 class Malo(Search):
     Params = MaloParams
-    TUNE: ClassVar = {"weight": (0.25, 0.5, 0.75, 1.0), "population": (6, 12, 24)}
+    TUNE: ClassVar = {"weight": (0.25, 0.5, 0.8, 1.0), "population": (6, 12, 24)}
 
     def __init__(self, params: MaloParams = MaloParams()) -> None:
         super().__init__(params.window)

@@ -37,7 +37,7 @@ class MosaParams:
 
 class Mosa(Search):
     Params = MosaParams
-    TUNE: ClassVar = {"weight": (0.25, 0.5, 0.75, 1.0), "hot": (0.002, 0.01, 0.05)}
+    TUNE: ClassVar = {"weight": (0.25, 0.5, 0.8, 1.0), "hot": (0.002, 0.01, 0.05)}
 
     def __init__(self, params: MosaParams = MosaParams()) -> None:
         super().__init__(params.window)

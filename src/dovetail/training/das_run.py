@@ -1,0 +1,263 @@
+"""A training run of a DAS network in a directory: MAPPO, with the best network by validation kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dovetail import __version__
+from dovetail.core.errors import DovetailError
+from dovetail.core.gpu import Floats
+from dovetail.core.seeds import SeedTree
+from dovetail.evaluation.setting_gpu import GpuSetting
+from dovetail.records.manifest import plain
+from dovetail.schedulers.learned.das.checkpoint import DasCheckpoint, save_checkpoint
+from dovetail.schedulers.learned.das.forward import DasForward
+from dovetail.schedulers.learned.das.shape import DasShape, Parameters
+from dovetail.training.adam import Adam
+from dovetail.training.commit import current_commit
+from dovetail.training.das_worker import CRITIC, MakeDasWorker, Task, fresh_critic
+from dovetail.training.evolution import EvolutionPlan, EvolutionState, step
+from dovetail.training.mappo import MappoPlan
+from dovetail.training.run_directory import RunDirectory
+from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
+
+FIRST_TRAINING_SEED, TRAINING_SEEDS = 1_000, 900
+FIRST_VALIDATION_SEED = 2_000
+PROFILES: dict[str, dict[str, Any]] = {
+    "quick": {"rules": 15, "iterations": 15, "validation": 4},
+    "full": {"iterations": 200},
+}
+LARGEST_STEP = 1.0  # norm of a gradient
+RULES = ("order.base", "place.base", "place.speed", "place.rack")
+"""The rules of thumb that the network corrects: so few numbers that evolution finds them faster than gradients do."""
+EVOLUTION = EvolutionPlan(pairs=8, sequences=6, width=0.3, rate=0.15)
+
+
+@dataclass(frozen=True)
+class DasTrainJob:
+    """Everything that decides a run.  `arguments` is the setting as the command line says it."""
+
+    settings: tuple[GpuSetting, ...]  # the first is the one it is for; the others are there to learn from
+    shape: DasShape
+    plan: MappoPlan
+    seed: int = 0
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        """The same as plain values, to tell whether a directory holds this run."""
+        settings = [asdict(setting) for setting in self.settings]
+        parts = {"settings": settings, "shape": asdict(self.shape), "plan": asdict(self.plan), "seed": self.seed}
+        facts: dict[str, Any] = plain(parts)
+        return facts
+
+
+@dataclass(frozen=True)
+class Progress:
+    """After an iteration; figures are those of `mappo`, and of the validation where there was one."""
+
+    iteration: int
+    of: int
+    figures: dict[str, float]
+
+
+def start_workers(job: DasTrainJob, count: int) -> Workers:
+    make = MakeDasWorker(job.settings, job.shape, job.plan)
+    return LocalWorker(make) if count == 1 else ProcessWorkers(make, count)
+
+
+class DasTrainRun:
+    """A run in a directory."""
+
+    def __init__(self, path: Path, job: DasTrainJob, command: str, *, resume: bool) -> None:
+        self.directory = RunDirectory(path, job.facts(), resume=resume)
+        self.job = job
+        self.command = command
+        self.resumed = resume
+        self.curve: list[dict[str, float]] = []
+        self.elapsed_s = 0.0
+        self.iteration = -job.plan.rules  # below 0, rules evolve
+        fresh = job.shape.fresh(SeedTree(job.seed).child("network").generator()) | fresh_critic(job.seed)
+        self.parameters: Parameters = fresh
+        self.best_parameters: Parameters = dict(fresh)
+        self.adam = Adam(fresh, job.plan.rate)
+        self.evolution = EvolutionState.start(rules_of(fresh))
+        self.untrained: Floats = np.zeros((0, 2))  # (tasks, 2) completion time and fee on the validation sequences
+        if resume:
+            self._read()
+
+    @property
+    def best(self) -> float:
+        """The best network's cost over that of the untrained one, on the validation sequences: mean of both ratios."""
+        return min((1.0, *(point["validation"] for point in self.curve)))
+
+    def go_on(self, workers: Workers, until: Callable[[], bool]) -> Iterator[Progress]:
+        """Train until the plan is done or `until` says so; everything is on disk when a `Progress` comes out."""
+        self.directory.make()
+        plan = self.job.plan
+        if not self.untrained.size:
+            self.untrained = scores(workers, self.parameters, self._validation())
+            self._write()
+        while self.iteration < plan.iterations:
+            start = time.monotonic()
+            figures = self._step(workers) if self.iteration >= 0 else self._evolve(workers)
+            self.iteration += 1
+            if self.iteration % plan.every == 0 or self.iteration == plan.iterations:
+                figures |= self._validate(workers)
+            self.elapsed_s += time.monotonic() - start
+            self.directory.log({"iteration": self.iteration, **figures})
+            self._write()
+            yield Progress(self.iteration, plan.iterations, figures)
+            if until():
+                self.save()
+                return
+
+    def _evolve(self, workers: Workers) -> dict[str, float]:
+        """Rules are tried slightly changed, both ways; what they cost is in units of what the first network did."""
+        rng = SeedTree(self.job.seed).child("rules", -self.iteration).generator()
+        tasks = self._tasks(rng, EVOLUTION.sequences)
+        seen: list[Floats] = []
+
+        def play(tried: Floats) -> Floats:
+            costs = costs_of(workers, [with_rules(self.parameters, rules) for rules in tried], tasks)
+            seen.append(costs.mean(axis=(0, 1)))
+            gained: Floats = -(costs / costs.mean(axis=0)).mean(axis=2)
+            return gained
+
+        figures = step(self.evolution, EVOLUTION, play, rng)
+        self.parameters = with_rules(self.parameters, self.evolution.parameters)
+        return {"jct_s": float(seen[0][0]), "fee": float(seen[0][1]), "rules_step": figures["step"]}
+
+    def _step(self, workers: Workers) -> dict[str, float]:
+        plan = self.job.plan
+        rng = SeedTree(self.job.seed).child("iteration", self.iteration).generator()
+        tasks = self._tasks(rng, plan.sequences)
+        shares = [tasks[number :: workers.count] for number in range(workers.count)]
+        seeds = rng.integers(1 << 31, size=workers.count).tolist()
+        asked = [(self.parameters, share, seed) for share, seed in zip(shares, seeds, strict=True)]
+        played = [answer for answer in workers.call("play", asked) if answer is not None]
+        weights = [answer["turns"] for answer in played]
+        found = {name: float(np.average([answer[name] for answer in played], weights=weights)) for name in played[0]}
+        for _ in range(plan.epochs):
+            found |= self._learn(workers)
+        return found
+
+    def _learn(self, workers: Workers) -> dict[str, float]:
+        speeds_only = self.iteration < self.job.plan.warm_up
+        answers = workers.call("gradient", [(self.parameters, speeds_only)] * workers.count)
+        gradients, figures = zip(*(answer for answer in answers if answer is not None), strict=True)
+        sums = {name: sum(one.get(name, 0.0) for one in figures) for name in figures[0]}
+        turns = max(sums.get("orders", 0.0) + sums.get("places", 0.0), sums["known"], 1.0)
+        gradient = {name: sum(one[name] for one in gradients) / turns for name in self.parameters}
+        self.adam.step(self.parameters, gradient, LARGEST_STEP)
+        return _means(sums)
+
+    def _tasks(self, rng: np.random.Generator, sequences: int) -> list[Task]:
+        """Settings in turn, sequences at random."""
+        count = len(self.job.settings)
+        first = int(rng.integers(count))
+        seeds = rng.integers(FIRST_TRAINING_SEED, FIRST_TRAINING_SEED + TRAINING_SEEDS, size=sequences)
+        return [((first + i) % count, int(seed)) for i, seed in enumerate(seeds)]
+
+    def _validation(self) -> list[Task]:
+        seeds = range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + self.job.plan.validation)
+        return [(number, seed) for number in range(len(self.job.settings)) for seed in seeds]
+
+    def _validate(self, workers: Workers) -> dict[str, float]:
+        ratio = (scores(workers, self.parameters, self._validation()) / self.untrained).mean(axis=0)
+        found = {
+            "validation": float(ratio.mean()),
+            "validation_jct": float(ratio[0]),
+            "validation_fee": float(ratio[1]),
+        }
+        if found["validation"] < self.best:  # the untrained one is the first to beat
+            self.best_parameters = {name: value.copy() for name, value in self.parameters.items()}
+        self.curve.append({"iteration": self.iteration, **found})
+        self.save()
+        return found
+
+    def save(self) -> Path:
+        """The best network so far, with its card."""
+        card = {
+            "arguments": plain(self.job.arguments),
+            "objective": "jct-and-fee",
+            "plan": self.job.facts()["plan"],
+            "settings": self.job.facts()["settings"],
+            "seed": self.job.seed,
+            "command": self.command,
+            "version": __version__,
+            "commit": current_commit(),
+            "validation": {"of_untrained": self.best, "iterations": self.iteration},
+            "minutes": round(self.elapsed_s / 60, 2),
+            "curve": self.curve,
+        }
+        parameters = {name: value for name, value in self.best_parameters.items() if not name.startswith(CRITIC)}
+        return save_checkpoint(self.directory.checkpoint, DasCheckpoint(DasForward(self.job.shape, parameters), card))
+
+    def _write(self) -> None:
+        arrays = {f"now/{name}": value for name, value in self.parameters.items()}
+        arrays |= {f"best/{name}": value for name, value in self.best_parameters.items()}
+        arrays |= {f"adam/{name}": value for name, value in self.adam.state().items()}
+        arrays |= {f"rules/{name}": getattr(self.evolution, name) for name in ("parameters", "mean", "square")}
+        document = {"iteration": self.iteration, "elapsed_s": self.elapsed_s, "curve": self.curve}
+        self.directory.write({**arrays, "untrained": self.untrained}, document)
+
+    def _read(self) -> None:
+        arrays, document = self.directory.read()
+        try:
+            self.parameters = {name: arrays[f"now/{name}"] for name in self.parameters}
+            self.best_parameters = {name: arrays[f"best/{name}"] for name in self.parameters}
+            self.adam.restore({name[5:]: value for name, value in arrays.items() if name.startswith("adam/")})
+            self.untrained = arrays["untrained"]
+            self.evolution = EvolutionState(arrays["rules/parameters"], arrays["rules/mean"], arrays["rules/square"])
+            self.iteration, self.elapsed_s = int(document["iteration"]), float(document["elapsed_s"])
+            self.curve = list(document["curve"])
+            self.evolution.iteration = min(self.iteration, 0) + self.job.plan.rules
+        except (KeyError, TypeError, ValueError) as error:
+            raise DovetailError(f"{self.directory.path}: the run is damaged ({error}); start again") from error
+
+
+def scores(workers: Workers, parameters: Parameters, tasks: Sequence[Task]) -> Floats:
+    """(T, 2) mean completion time and fee."""
+    found: Floats = costs_of(workers, [parameters], tasks)[0]
+    return found
+
+
+def costs_of(workers: Workers, networks: Sequence[Parameters], tasks: Sequence[Task]) -> Floats:
+    """(N, T, 2) mean completion time and fee of each network on each sequence, the work divided among the workers."""
+    pairs = [(n, t) for n in range(len(networks)) for t in range(len(tasks))]
+    shares = [pairs[number :: workers.count] for number in range(workers.count)]
+    asked = [([(networks[n], tasks[t]) for n, t in share],) for share in shares]
+    found = np.empty((len(networks), len(tasks), 2))
+    for share, answer in zip(shares, workers.call("score_each", asked), strict=True):
+        if answer is None:
+            raise DovetailError("a worker was lost; go on with --resume")
+        for (n, t), score in zip(share, answer, strict=True):
+            found[n, t] = score.avg_jct_s, score.avg_fee
+    return found
+
+
+def rules_of(parameters: Parameters) -> Floats:
+    return np.concatenate([parameters[name] for name in RULES])
+
+
+def with_rules(parameters: Parameters, rules: Floats) -> Parameters:
+    """The same network with other rules of thumb."""
+    ends = np.cumsum([len(parameters[name]) for name in RULES])[:-1]
+    return parameters | dict(zip(RULES, np.split(rules, ends), strict=True))
+
+
+def _means(sums: dict[str, float]) -> dict[str, float]:
+    """Figures by turn; how many turns there were is left out."""
+    counts = {"order": "orders", "place": "places", "critic": "orders", "speed": "known"}
+    found = {}
+    for name, value in sums.items():
+        count = counts.get(name.rpartition("_")[2])
+        if count is not None:
+            found[name] = value / max(sums.get(count, 0.0), 1.0)
+    return found

@@ -1,0 +1,80 @@
+"""A training run on disk, which can be interrupted and go on: where it is, how it went, and the best network so far.
+
+DIR/checkpoint.safetensors, .json   the best network so far and its card
+DIR/state.npz, state.json           where the run is
+DIR/progress.jsonl                  one line for each iteration
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.dag import Floats
+from dovetail.core.errors import ConfigError, DovetailError
+from dovetail.records.files import replacing
+
+CHECKPOINT, STATE, ARRAYS, PROGRESS = "checkpoint", "state.json", "state.npz", "progress.jsonl"
+MAY_CHANGE = ("plan.iterations",)  # a run may be made longer
+
+
+class RunDirectory:
+    """`facts` decide a run: plain values, some of them (such as the plan) mappings of plain values."""
+
+    def __init__(self, path: Path, facts: dict[str, Any], *, resume: bool) -> None:
+        there = (path / STATE).exists()
+        if there and not resume:
+            raise ConfigError(f"{path}: a run is there already; go on with --resume, or choose another directory")
+        if resume and not there:
+            raise ConfigError(f"{path}: no run to go on with; leave out --resume to start one")
+        self.path = path
+        self.facts = facts
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / CHECKPOINT
+
+    def make(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def log(self, figures: Mapping[str, float]) -> None:
+        with (self.path / PROGRESS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(dict(figures)) + "\n")
+
+    def write(self, arrays: Mapping[str, Floats], document: Mapping[str, Any]) -> None:
+        with replacing(self.path / ARRAYS) as part, part.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        with replacing(self.path / STATE) as part:
+            part.write_text(json.dumps({"job": self.facts, **document}), encoding="utf-8")
+
+    def read(self) -> tuple[dict[str, Floats], dict[str, Any]]:
+        """What was written last, by a run with the same facts."""
+        file = self.path / STATE
+        try:
+            document = json.loads(file.read_text(encoding="utf-8"))
+            with np.load(self.path / ARRAYS, allow_pickle=False) as kept:
+                arrays = {name: kept[name] for name in kept.files}
+            theirs = _flat(document["job"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+            raise DovetailError(f"{file}: cannot be read ({error}); start again in another directory") from error
+        ours = _flat(self.facts)
+        differs = [name for name in ours if ours[name] != theirs.get(name) and name not in MAY_CHANGE]
+        if differs:
+            raise ConfigError(f"{self.path}: the run there has another {', '.join(differs)}; give the same options")
+        return arrays, document
+
+
+def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of mappings by their own names: `plan.iterations`."""
+    found: dict[str, Any] = {}
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            found |= {f"{name}.{key}": inner for key, inner in value.items()}
+        else:
+            found[name] = value
+    return found
