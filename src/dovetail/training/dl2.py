@@ -46,7 +46,7 @@ class Dl2Plan:
     hidden: int = 128
     taught: int = 80  # sequences
     passes: int = 25  # over what the teacher did
-    iterations: int = 240
+    iterations: int = 60
     episodes: int = 6  # of each sequence, of which an iteration has one
     rate: float = 4e-4
     entropy: float = 0.003
