@@ -44,14 +44,14 @@ class Dl2Plan:
     workloads: tuple[str, ...] = ("small", "medium")
     teacher: str = "gpu/srtf+topology"  # places as the first of the three actions does
     hidden: int = 128
-    taught: int = 24  # sequences
-    passes: int = 12  # over what the teacher did
-    iterations: int = 120
+    taught: int = 80  # sequences
+    passes: int = 25  # over what the teacher did
+    iterations: int = 240
     episodes: int = 6  # of each sequence, of which an iteration has one
-    rate: float = 5e-4
+    rate: float = 4e-4
     entropy: float = 0.003
     patience: float = 2.0  # mean completion times, after which what is paid hardly counts
-    validation: int = 4  # sequences of each workload
+    validation: int = 6  # sequences of each workload
     every: int = 10  # iterations
 
 
