@@ -72,13 +72,13 @@ def test_drf_looks_at_processors_too() -> None:
 
 def test_las_second_queue_after_the_first() -> None:
     jobs = [{"served_s": 4000.0, "gpus": 3.0, "arrival_s": 1.0}, {"gpus": 3.0, "arrival_s": 2.0}]
-    assert started("gpu/las+first-fit", FOUR, jobs) == [1]
+    assert started("gpu/las+first-fit:threshold_s=3600", FOUR, jobs) == [1]
     assert started("gpu/las+first-fit:threshold_s=5000", FOUR, jobs) == [0]
 
 
 def test_las_stops_the_long_served_for_a_new_one() -> None:
     info = cluster(machines=1, preemption=True)
-    running = [({"gpus": 2.0, "served_s": 9000.0}, [0]), ({"gpus": 2.0, "served_s": 100.0}, [0])]
+    running = [({"gpus": 2.0, "served_s": 90_000.0}, [0]), ({"gpus": 2.0, "served_s": 100.0}, [0])]
     scheduler = SCHEDULERS.create("gpu/las+pack")
     scheduler.reset(info, np.random.default_rng(0))
     view = view_of(info, [{"gpus": 1.0, "arrival_s": 5.0}], running, time_s=50.0)
@@ -86,7 +86,7 @@ def test_las_stops_the_long_served_for_a_new_one() -> None:
     assert (stop.job, stop.stops, stop.reason, len(stop.machines)) == (0, True, Reason.MAKES_ROOM, 0)
     assert scheduler.kernel() is None
     again = view_of(
-        info, [{"served_s": 9000.0, "gpus": 2.0}, {"gpus": 1.0, "arrival_s": 5.0}], running[1:], time_s=50.0
+        info, [{"served_s": 90_000.0, "gpus": 2.0}, {"gpus": 1.0, "arrival_s": 5.0}], running[1:], time_s=50.0
     )
     assert [(one.job, one.stops) for one in scheduler.decide(again)] == [(1, False)]  # and nobody is stopped again
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dovetail.core.gpu import GpuDecision, GpuInfo, GpuKernel, GpuView
-from dovetail.schedulers.heuristic.gpu.order import OrderPart
+from dovetail.schedulers.heuristic.gpu.order import Candidates, OrderPart
 from dovetail.schedulers.heuristic.gpu.place import PlacePart
 from dovetail.schedulers.heuristic.gpu.preemption import make_room
 from dovetail.schedulers.heuristic.gpu.room import Need, Room
@@ -98,6 +98,6 @@ class QueueScheduler:
             self.begun(view, job)
             keys[candidates.job == job] = np.inf
             if order.DYNAMIC:
-                left = np.isfinite(keys)
-                keys = np.where(left, order.keys(view, room, candidates), np.inf)
+                left = np.flatnonzero(np.isfinite(keys))
+                keys[left] = order.keys(view, room, Candidates(candidates.job[left], candidates.types[left]))
         return found

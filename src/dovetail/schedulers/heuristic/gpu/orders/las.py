@@ -22,7 +22,9 @@ from dovetail.schedulers.kernels.gpu_codes import SECOND_QUEUE_S, OrderCode
 class Las(OrderPart):
     @dataclass(frozen=True)
     class Params:
-        threshold_s: float = field(default=3600.0, metadata={"help": "GPU-seconds after which a job is of the second"})
+        threshold_s: float = field(
+            default=57_600.0, metadata={"help": "GPU-seconds after which a job is of the second"}
+        )
 
         def __post_init__(self) -> None:
             if not self.threshold_s > 0.0:
@@ -31,7 +33,7 @@ class Las(OrderPart):
     REASON = Reason.LEAST_SERVED
     CODE = OrderCode.LAS
     PREEMPTIVE = True
-    TUNE: ClassVar = {"threshold_s": (600.0, 1800.0, 3600.0, 7200.0, 14400.0)}
+    TUNE: ClassVar = {"threshold_s": (3_600.0, 14_400.0, 57_600.0, 200_000.0)}
 
     def numbers(self) -> tuple[float, ...]:
         return (self.params.threshold_s,)
