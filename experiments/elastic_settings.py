@@ -186,12 +186,16 @@ def draw(title: str, curves: dict[str, dict[int, Point]], file: Path) -> None:
     for column, (axis, points) in enumerate(curves.items()):
         for row, (metric, label) in enumerate(SHOWN.items()):
             axes = grid[row][column]
-            for place, name in enumerate(every):
+            for name in every:
                 xs = [x for x, point in points.items() if name in point.values]
                 ys = [points[x].mean(name, metric) / (3600 if metric.endswith("_s") else 1) for x in xs]
                 thick = name not in HEURISTICS
                 style = "o--" if name == "elastic/learned" else "o-"  # it lies upon another line
-                axes.plot(xs, ys, style, color=series(place)[0], lw=2.2 if thick else 1.1, ms=4, label=name)
+                plain, _, params = name.partition(":")
+                colour, _, _ = series(every.index(plain))
+                if params:  # another form of one that is there
+                    style = "o:"
+                axes.plot(xs, ys, style, color=colour, lw=2.2 if thick else 1.1, ms=4, label=name)
             axes.set_xlabel(axis)
             axes.grid(alpha=0.3)
             axes.spines[["top", "right"]].set_visible(False)

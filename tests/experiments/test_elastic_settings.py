@@ -110,7 +110,8 @@ def test_it_reports_and_records(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(elastic_settings, "PRESETS", {"small": "oasis-small:jobs=4,slots=20"})
     monkeypatch.setattr(elastic_settings, "USUAL", {"small": {"jobs": 4, "slots": 20}})
     monkeypatch.setattr(elastic_settings, "AXES", {"small": {"jobs": (4, 6), "slots": (20, 30)}})
-    monkeypatch.setattr(elastic_settings, "names", lambda: ["elastic/fifo", OASIS, "elastic/oasis-replan"])
+    specs = ["elastic/fifo", OASIS, "elastic/oasis-replan", "elastic/fifo:strict=false"]
+    monkeypatch.setattr(elastic_settings, "names", lambda: specs)
     words = ["--only", "small", "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--write"]
     monkeypatch.setattr(sys, "argv", ["experiments/elastic_settings.py", *words])
     elastic_settings.main()

@@ -58,6 +58,7 @@ GPU = [
     "gpu/malo",
     "gpu/rifling",
     "gpu/dl2",
+    "gpu/das",
     "gpu/random",
 ]
 

@@ -77,6 +77,7 @@ _add("gpu/mosa", "optimise.gpu.mosa:Mosa", "order and places by multi-objective 
 _add("gpu/malo", "optimise.gpu.malo:Malo", "order and places by ant lions with differential evolution")
 _add("gpu/rifling", "learned.gpu_baselines.rifling:Rifling", "first come, machines by Q-learning over coarse states")
 _add("gpu/dl2", "learned.gpu_baselines.dl2:Dl2", "one job after another until stop, by a policy network")
+_add("gpu/das", "learned.das.scheduler:Das", "two learned agents, order and place, that know of each other")
 _add("gpu/random", "heuristic.gpu.random:Random", "any job, any machine with room: the floor to beat")
 
 # Schedulers made of schedulers live above this layer.  They are lines here all the same, and not an entry point of our

@@ -1,0 +1,41 @@
+"""Every bundled DAS network still does what its card says, on some of the held-out sequences."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dovetail.cli import main
+from dovetail.schedulers.learned.das.scheduler import BUNDLED
+
+CARDS = sorted(BUNDLED.glob("*.json"))
+BEATEN, RIVALS = "gpu/fifo+first-fit", ("gpu/fifo+first-fit", "gpu/srtf+topology")
+SEQUENCES = 12
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.stem)
+def test_the_claim_holds_on_some_of_the_sequences(card: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--seeds", str(SEQUENCES), "--schedulers", ",".join(RIVALS), "--workers", "1", "--json"]
+    assert main(["evaluate", card.stem, *words]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    found = {row["scheduler"]: row["metrics"]["avg_jct_s"]["mean"] for row in rows}
+    claimed = {name: value["mean"] for name, value in json.loads(card.read_text())["held_out"]["avg_jct_s"].items()}
+    for rival in RIVALS:
+        ratio, on_card = (values["gpu/das"] / values[rival] for values in (found, claimed))
+        assert ratio < 1.0 or rival != BEATEN, f"{card.stem}: not below {rival} on {SEQUENCES} sequences"
+        assert ratio == pytest.approx(on_card, abs=0.1), f"{card.stem}: the card says {on_card:.3f} of {rival}"
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.stem)
+def test_the_card_says_how_it_was_made(card: Path) -> None:
+    facts = json.loads(card.read_text())
+    assert facts["command"].startswith("dovetail train gpu")
+    assert len(facts["commit"]) == 40
+    assert facts["held_out"]["seeds"][1] < 1000
+    assert card.with_suffix(".safetensors").stat().st_size < 5_000_000
+
+
+def test_there_is_one() -> None:
+    assert CARDS
