@@ -46,14 +46,18 @@ def test_states_are_within_the_table() -> None:
             assert numbers.min() >= 0 and numbers.max() < STATES
 
 
-def test_goes_where_the_table_says() -> None:
-    """Machine 1 is in use and its state is worth more: it is chosen, and its measured speed changes the table."""
+@pytest.mark.parametrize(("tidy", "learned"), [(0.0, 1.2), (0.4, 1.0)])
+def test_goes_where_the_table_says(tidy: float, learned: float) -> None:
+    """Machine 1 is in use and its state is worth more: it is chosen, and its measured speed changes the table.
+
+    Half of its GPUs stay free beside the two jobs: that is 0.4 / 2 less.
+    """
     info = cluster(machines=2)
     view = view_of(info, [{}], [({"gpus": 1.0}, [1])])
     numbers = states(Room.of(view, info), info, Need.of(view, info, 0), [])
     table = np.zeros(STATES)
     table[numbers[1]] = 0.5
-    rifling = Rifling(RiflingParams(explore=0.0, rate=0.1, discount=0.0), table=table)
+    rifling = Rifling(RiflingParams(explore=0.0, rate=0.1, discount=0.0, tidy=tidy), table=table)
     rifling.reset(info, np.random.default_rng(0))
     (found,) = rifling.decide(view)
     assert (found.machines.tolist(), found.reason, found.place) == ([1], Reason.FIRST_ARRIVED, Place.LEARNED_AFFINITY)
@@ -61,9 +65,9 @@ def test_goes_where_the_table_says() -> None:
     # later job 1 (the one that waited) runs at speed 1.2 on a V100; the fastest type of the cluster has speed 1
     later = view_of(info, [], [({"gpus": 1.0}, [1]), ({"gpus": 1.0, "speed": 1.2, "start_s": 0.0}, [1])], time_s=60.0)
     rifling.decide(later)
-    assert rifling.table[numbers[1]] == pytest.approx(0.5 + 0.1 * (1.2 - 0.5))
+    assert rifling.table[numbers[1]] == pytest.approx(0.5 + 0.1 * (learned - 0.5))
     rifling.decide(later)  # once is enough
-    assert rifling.table[numbers[1]] == pytest.approx(0.57)
+    assert rifling.table[numbers[1]] == pytest.approx(0.5 + 0.1 * (learned - 0.5))
     rifling.reset(info, np.random.default_rng(0))
     assert np.array_equal(rifling.table, table)
 
