@@ -13,17 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dovetail.core.errors import DovetailError
 from dovetail.core.gpu import GpuDecision, GpuInfo, GpuKernel, GpuView, Place, Reason
-from dovetail.features.gpu_measure import Known
 from dovetail.schedulers.learned import checkpoint_files
-from dovetail.schedulers.learned.das.checkpoint import load_checkpoint
-from dovetail.schedulers.learned.das.forward import DasForward
-from dovetail.schedulers.learned.das.kernel import choose, pack_kernel
-from dovetail.schedulers.learned.das.memory import Memory
+
+# What is compiled is imported when it is needed: listing schedulers with their parameters does not load numba.
+if TYPE_CHECKING:
+    from dovetail.features.gpu_measure import Known
+    from dovetail.schedulers.learned.das.forward import DasForward
 
 BUNDLED = Path(__file__).parent / "checkpoints"
 
@@ -42,20 +43,29 @@ class Das:
     Params = DasParams
 
     def __init__(self, params: DasParams = DasParams(), *, network: DasForward | None = None) -> None:
+        from dovetail.schedulers.learned.das.checkpoint import load_checkpoint
+
         self.checkpoint = params.checkpoint
         self.network = load_checkpoint(find_checkpoint(params.checkpoint)).network if network is None else network
         self._known: Known | None = None
 
     def reset(self, info: GpuInfo, rng: np.random.Generator) -> None:
+        from dovetail.features.gpu_measure import Known
+        from dovetail.schedulers.learned.das.memory import Memory
+
         self._known = Known.of(info)
         self._memory = Memory.empty(self.network.shape.history)
 
     def kernel(self) -> GpuKernel:
+        from dovetail.schedulers.learned.das.kernel import pack_kernel
+
         if self._known is None:
             raise DovetailError("Das: reset() must come before kernel(), it tells the cluster's size")
         return pack_kernel(self.network, self._known)
 
     def decide(self, view: GpuView) -> Sequence[GpuDecision]:
+        from dovetail.schedulers.learned.das.kernel import choose
+
         jobs = len(view.job_id)
         starts = np.zeros((jobs, 3), np.int64)
         machines = np.zeros(int(view.job_workers.sum()), np.int64)
