@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import sys
+from pathlib import Path
 
 from dovetail.execution.elastic.network import load_torch
 from dovetail.execution.elastic.role_process import RoleProcess
@@ -28,11 +29,22 @@ class Nursery(NodeManager):
             load_torch()
             return super().run()
         finally:
-            if os.getppid() != parent:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which comes with the parent's death, perhaps only now
+            if is_gone(parent):
                 shutil.rmtree(os.path.dirname(self.socket_path), ignore_errors=True)
 
     def occupy(self, child: Child) -> int:
         return RoleProcess(self.socket_path, child.executor).run()
+
+
+def is_gone(parent: int) -> bool:
+    """Whether it has ended or is about to: its sockets close a moment before its children have another parent."""
+    if os.getppid() != parent:
+        return True
+    try:
+        return not Path(f"/proc/{parent}/cmdline").read_bytes()  # its memory is given back before its sockets close
+    except OSError:
+        return False  # nobody can tell
 
 
 if __name__ == "__main__":
