@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,7 +20,7 @@ class Candidates(NamedTuple):
     types: Ints  # (C,) -1: those of the job
 
 
-class OrderPart:
+class OrderPart(ABC):
     """An order.  The candidate with the smallest key is taken; among equals, the first.
 
     One that `schedulers/kernels/gpu_queue` knows has a `CODE`, and what it needs to know in `numbers`.
@@ -55,9 +56,9 @@ class OrderPart:
         jobs = np.arange(len(view.job_id))
         return Candidates(jobs, np.full(len(jobs), -1, np.int64))
 
+    @abstractmethod
     def keys(self, view: GpuView, room: Room, candidates: Candidates) -> Floats:
         """(C,) inf: it is not to be taken now."""
-        raise NotImplementedError
 
     def waiting_keys(self, view: GpuView, room: Room, jobs: Ints) -> Floats:
         """(n,) of waiting jobs as a whole, beside those of running ones: for preemption."""

@@ -10,6 +10,7 @@ where few jobs wait), not a time, so the same run gives the same answer everywhe
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -24,7 +25,7 @@ from dovetail.schedulers.heuristic.gpu.places.topology import Topology
 EACH = 30  # evaluations for every job that is ordered, if those are fewer than were asked for
 
 
-class Search:
+class Search(ABC):
     """A search; subclasses say how."""
 
     ALL_UP_TO_JOBS: ClassVar = 3_000
@@ -76,11 +77,11 @@ class Search:
             used += workers
         return found
 
+    @abstractmethod
     def search(
         self, view: GpuView, jobs: Ints, first: Floats, key: int, starts: Ints, machines: Ints, scores: Floats
     ) -> int:
         """Improve `first`, and say who starts by the best that was found."""
-        raise NotImplementedError
 
     def facts(self) -> tuple[Any, ...]:
         """What every search is told beside the view: params, state; types to choose from and their prices."""
