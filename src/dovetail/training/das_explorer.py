@@ -12,6 +12,7 @@ from dovetail.features.gpu import GpuFeatures, Room
 from dovetail.schedulers.learned.das.forward import ORDER_STD, PLACE_STD, RACK, DasForward, affinity, priorities
 from dovetail.schedulers.learned.das.kernel import fill, nodes_of
 from dovetail.schedulers.learned.das.memory import Memory, observe, recalled, remember
+from dovetail.schedulers.learned.das.random_walk import Posterior
 
 
 class Ordered(NamedTuple):
@@ -96,8 +97,7 @@ class Explorer:
         count = len(possible)
         mean, _, factor = affinity(self._network.weights, count, nodes, rack, log_ratio)
         spread = np.exp(self._network.weights.scalars[PLACE_STD])
-        noise = factor @ self._rng.standard_normal(factor.shape[1]) + self._rng.standard_normal(count)
-        drawn: Floats = mean + spread * noise
+        drawn = Posterior(mean, factor).sample(spread, self._rng)
         machine = int(np.where(possible, drawn, -np.inf).argmax())
         turn = PlacedOne(len(self.time_s) - 1, job_id, nodes, rack, log_ratio, possible, drawn, machine)
         self.placed.append(turn)

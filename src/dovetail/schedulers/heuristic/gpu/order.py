@@ -72,7 +72,7 @@ class OrderPart(ABC):
         """Whether the job may start in that place, which `room` has given it already."""
         return True
 
-    def started(self, view: GpuView, job: int) -> None:
+    def started(self, view: GpuView, job: int) -> None:  # noqa: B027 - most orders remember nothing
         """The job starts."""
 
     def reason(self, job: int) -> Reason:
