@@ -61,7 +61,7 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
     if args.profile not in PROFILES:
         raise UnknownName("profile", args.profile, PROFILES)
     given = parse_assignments("--set", args.set)
-    names = {one.name for one in fields(DasShape)}
+    names = {one.name for one in fields(DasShape)} - {"kinds"}
     shape = build(DasShape, read_overrides(DasShape, {k: v for k, v in given.items() if k in names}, "--set"), "--set")
     rest = read_overrides(MappoPlan, {k: v for k, v in given.items() if k not in names}, "--set")
     if args.iterations is not None:
@@ -69,8 +69,13 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
     plan = build(MappoPlan, {**PROFILES[args.profile], **rest}, "--set")
     setting = asked.setting()
     settings = (setting, *(replace(setting, workload=name) for name in split_specs(args.mix or "")))
+    kinds: dict[str, None] = {}
     for one in settings:
-        one.open().check(0)  # whatever is wrong with it, now
+        opened = one.open()
+        opened.check(0)  # whatever is wrong with it, now
+        kinds |= dict.fromkeys(opened.sequence(0).kind_name)
+    if plan.neighbours:
+        shape = replace(shape, kinds=tuple(kinds))
     if args.mix and (asked.machines is not None or asked.cluster is not None):
         raise ConfigError("--mix takes workloads with clusters of their own; leave out --machines and --cluster")
     return DasTrainJob(settings, shape, plan, args.seed, to_plain(asked))

@@ -11,17 +11,19 @@ import numpy as np
 from dovetail.core.gpu import Bools, Floats, GpuInfo, GpuView, Ints
 from dovetail.features.gpu_measure import (
     Known,
+    Queue,
     Room,
     all_that_fit,
     measure_jobs,
     measure_machines,
     measure_pairs,
     measure_speeds,
+    measure_start,
     take,
     workers_that_fit,
 )
 
-FEATURES = "cloud-1"
+FEATURES = "cloud-2"
 JOB_COLUMNS = (
     "workers",
     "gpus of a worker",
@@ -65,6 +67,27 @@ PAIR_COLUMNS = (
     "jobs of the same kind on it",
     "left over of the device",
 )
+NEIGHBOUR_COLUMNS = ("slowed by neighbours", "slows its neighbours", "slows its neighbours, for each gpu")
+"""As they are expected to by what was learned of kinds (`gpu_neighbours`)."""
+START_COLUMNS = (
+    "one",
+    "needs no gpu",
+    "time left",
+    "gpus in all, of the cluster",
+    "waited over time left",
+    "gpus free after it",
+    "gpus free after it x time left",
+    "whole machines free after it",
+    "machines more than it needs",
+    "slower for want of one machine",
+    "speed of the types free, of the best",
+    "jobs waiting",
+    "gpus wanted by those waiting",
+    "gpus of the largest passed over",
+    "gpus held by those that last longer",
+    "time until the next ends",
+)
+"""Of a job that might start now: what speaks for starting it, and what for letting it wait."""
 
 
 class GpuFeatures:
@@ -85,8 +108,13 @@ class GpuFeatures:
         workers_that_fit(room, self.known, *demands, view.job_kind[job], found)
         return found
 
+    def start(self, view: GpuView, room: Room, queue: Queue, job: int, fits: Ints) -> Floats:
+        """(len(START_COLUMNS),) of a job whose workers all find a place."""
+        found: Floats = measure_start(view, self.known, room, queue, job, fits)
+        return found
+
     def take(self, view: GpuView, room: Room, job: int, machines: Ints) -> None:
-        """The workers of this job stand there now."""
+        """Workers of this job stand there now."""
         for machine in machines.tolist():
             take(room, machine, view.job_gpus[job], view.job_cpus[job], view.job_memory[job])
 
@@ -111,4 +139,14 @@ class GpuFeatures:
         return found
 
 
-__all__ = ["FEATURES", "JOB_COLUMNS", "MACHINE_COLUMNS", "PAIR_COLUMNS", "GpuFeatures", "Room"]
+__all__ = [
+    "FEATURES",
+    "JOB_COLUMNS",
+    "MACHINE_COLUMNS",
+    "NEIGHBOUR_COLUMNS",
+    "PAIR_COLUMNS",
+    "START_COLUMNS",
+    "GpuFeatures",
+    "Queue",
+    "Room",
+]

@@ -32,6 +32,7 @@ class Known(NamedTuple):
     total: Floats  # (3,) GPUs, processors, memory
     speed: Floats  # (K, T)
     network: Floats  # (K,)
+    best: Floats  # (K,) speed on the fastest type there is, at least 1e-3
 
     @classmethod
     def of(cls, info: GpuInfo) -> Known:
@@ -49,6 +50,7 @@ class Known(NamedTuple):
             total=np.array([max(gpus.sum(), 1.0), info.machine_cpus.sum(), info.machine_memory.sum()]),
             speed=np.ascontiguousarray(info.kind_speed, np.float64),
             network=np.ascontiguousarray(info.kind_network, np.float64),
+            best=np.maximum(info.kind_speed[:, np.unique(info.machine_type)].max(axis=1), 1e-3),
         )
 
 
@@ -70,6 +72,21 @@ class Room(NamedTuple):
             view.machine_cpus_free.copy(),
             view.machine_memory_free.copy(),
         )
+
+
+class Queue(NamedTuple):
+    """The queue as a whole; `passed` is written to while its jobs are gone through."""
+
+    wanted: float  # GPUs that all waiting jobs want together
+    next_s: float  # until the first running job is expected to end; 0: none runs
+    run_left_s: Floats  # (R,) until each is expected to end
+    run_gpus: Floats  # (R,) that each holds
+    passed: Floats  # (1,) GPUs of the largest job that was gone through and did not start
+
+    @classmethod
+    def of(cls, view: GpuView) -> Queue:
+        wanted, next_s, left_s, gpus = measure_queue(view)
+        return cls(wanted, next_s, left_s, gpus, np.zeros(1))
 
 
 @njit(**OPTIONS)
@@ -258,3 +275,78 @@ def measure_pairs(view, known, room, job, fits):
         row[8] = same[m] / known.gpus[m]
         row[9] = 0.0 if gpus <= 0.0 or gpus >= 1.0 else min(left, 1.0)
     return out
+
+
+@njit(**OPTIONS)
+def measure_queue(view):
+    """As `Queue` names it, but for the last."""
+    left_s, gpus = np.empty(view.run_id.shape[0]), np.empty(view.run_id.shape[0])
+    next_s = np.inf
+    for r in range(left_s.shape[0]):
+        left_s[r] = view.run_left_s[r] / max(view.run_speed[r], 1e-3)
+        gpus[r] = view.run_workers[r] * view.run_gpus[r]
+        next_s = min(next_s, left_s[r])
+    wanted = 0.0
+    for j in range(view.job_id.shape[0]):
+        wanted += view.job_workers[j] * view.job_gpus[j]
+    return wanted, next_s if left_s.shape[0] > 0 else 0.0, left_s, gpus
+
+
+@njit(**OPTIONS)
+def measure_start(view, known, room, queue, job, fits):
+    """(columns of starts,) of a job whose workers all find a place; each machine takes `fits` of them."""
+    machines = known.type.shape[0]
+    workers, kind, left_s = view.job_workers[job], view.job_kind[job], view.job_left_s[job]
+    need = workers * view.job_gpus[job]
+    total = max(known.total[0], 1e-9)
+    free, whole, most, speed = 0.0, 0, 0, 0.0
+    for m in range(machines):
+        here = 0.0
+        for d in range(room.device.shape[1]):
+            here += room.device[m, d]
+        free += here
+        whole += here > known.gpus[m] - ROUND_OFF
+        most = max(most, min(fits[m], workers))
+        if fits[m] > 0:
+            speed = max(speed, known.speed[kind, known.type[m]])
+    used = _fewest(fits, workers, most)
+    filled = need / known.gpus.max()
+    longer = 0.0
+    for r in range(queue.run_left_s.shape[0]):
+        longer += queue.run_gpus[r] * queue.run_left_s[r] / max(queue.run_left_s[r] + left_s, 1e-9)
+    after = (free - need) / total
+    time_left = np.log1p(left_s / MINUTE_S) / 6.0
+    row = np.empty(16)
+    row[0] = 1.0
+    row[1] = 1.0 if need <= 0.0 else 0.0
+    row[2] = time_left
+    row[3] = need / total
+    row[4] = np.log1p(max(view.time_s - view.job_arrival_s[job], 0.0) / max(left_s, MINUTE_S)) / 2.0
+    row[5] = after
+    row[6] = after * time_left
+    row[7] = max(whole - filled, 0.0) / machines
+    row[8] = 1.0 - min(np.ceil(filled - ROUND_OFF), used) / used if filled > ROUND_OFF else 0.0
+    row[9] = np.log1p(known.network[kind] * (1.0 - 1.0 / used))
+    row[10] = np.log(max(speed, 1e-3) / known.best[kind])
+    row[11] = np.log1p(view.job_id.shape[0]) / 4.0
+    row[12] = np.log1p(queue.wanted / total)
+    row[13] = min(queue.passed[0] / total, 1.0)
+    row[14] = longer / total
+    row[15] = np.log1p(queue.next_s / MINUTE_S) / 6.0
+    return row
+
+
+@njit(**OPTIONS)
+def _fewest(fits, workers, most):
+    """Machines that the workers need at least; none takes more than `most`."""
+    count = np.zeros(most + 1, np.int64)
+    for m in range(fits.shape[0]):
+        count[min(fits[m], most)] += 1
+    used, left = 0, workers
+    for each in range(most, 0, -1):
+        taken = min(count[each], (left + each - 1) // each)
+        used += taken
+        left -= taken * each
+        if left <= 0:
+            break
+    return max(used, 1)

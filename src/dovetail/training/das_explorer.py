@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.core.gpu import Bools, Floats, GpuDecision, GpuInfo, GpuView, Ints, Place, Reason
-from dovetail.features.gpu import GpuFeatures, Room
-from dovetail.schedulers.learned.das.forward import ORDER_STD, PLACE_STD, RACK, DasForward, affinity, priorities
-from dovetail.schedulers.learned.das.kernel import fill, nodes_of
+from dovetail.core.gpu import Floats, GpuDecision, GpuInfo, GpuView, Ints, Place, Reason
+from dovetail.features.gpu import GpuFeatures, Queue, Room
+from dovetail.features.gpu_neighbours import Pressure, add_pressure, measure_neighbours, measure_pressure
+from dovetail.schedulers.learned.das.forward import ORDER_STD, PLACE_STD, RACK, DasForward, affinity, priorities, starts_now
+from dovetail.schedulers.learned.das.kernel import fill, nodes_of, pass_over
 from dovetail.schedulers.learned.das.memory import Memory, observe, recalled, remember
 from dovetail.schedulers.learned.das.random_walk import Posterior
 
@@ -30,12 +31,11 @@ class PlacedOne(NamedTuple):
 
     decision: int
     job_id: int
-    nodes: Floats  # (M + n, columns): machines, then what was remembered
-    rack: Ints  # (M + n,)
+    nodes: Floats  # (C + n, columns): machines it might use, then what was remembered
+    rack: Ints  # (C + n,)
     log_ratio: Floats  # (n,)
-    possible: Bools  # (M,)
-    drawn: Floats  # (M,)
-    machine: int  # where the first worker was put
+    drawn: Floats  # (C,)
+    best: int  # of the C, where the first worker was put
 
 
 class Explorer:
@@ -47,6 +47,7 @@ class Explorer:
 
     def reset(self, info: GpuInfo, rng: np.random.Generator) -> None:
         self._features = GpuFeatures(info)
+        self._about = self._network.neighbours(info.kind_name)
         self._memory = Memory.empty(self._network.shape.history)
         self.time_s: list[float] = []
         self.ordered: list[Ordered] = []
@@ -65,23 +66,30 @@ class Explorer:
         state = features.machines(view, ratio, main)
         priority = self._priorities(jobs, state, np.flatnonzero(possible))
         recall, rack = recalled(memory), features.known.rack
+        queue, pressure = Queue.of(view), Pressure(*measure_pressure(view, self._about))
         decisions: list[GpuDecision] = []
         for job in np.argsort(-priority, kind="stable").tolist():
-            if not possible[job]:
-                continue
             free, workers = fits[job], int(view.job_workers[job])
-            if decisions:  # others have been placed meanwhile
+            if possible[job] and decisions:  # others have been placed meanwhile
                 free = features.workers(view, room, job)
-                if np.minimum(free, workers).sum() < workers:
-                    continue
+            may = bool(np.minimum(free, workers).sum() >= workers)
+            if may and (decisions or len(view.run_id)):
+                may = starts_now(weights, features.start(view, room, queue, job, free)) >= 0.0
+            if not may:
+                pass_over(queue, workers * view.job_gpus[job])
+                continue
             pairs = features.pairs(view, room, job, free)
-            nodes, racks = nodes_of(state, pairs, jobs, job, memory, recall, rack)
-            score = self._affinities(int(view.job_id[job]), nodes, racks, memory.log_ratio[recall], free > 0)
+            beside = measure_neighbours(view, room, self._about, pressure, job, free)
+            may = np.flatnonzero(free > 0)
+            nodes, racks = nodes_of(may, state, pairs, beside, jobs, job, memory, recall, rack)
+            score = self._affinities(int(view.job_id[job]), len(may), nodes, racks, memory.log_ratio[recall])
             chosen = np.zeros(workers, np.int64)
-            fill(score, free, workers, rack, weights.scalars[RACK], chosen)
-            features.take(view, room, job, chosen)
-            remember(memory, int(view.job_id[job]), nodes[chosen[0]], int(rack[chosen[0]]))
-            scores = (float(priority[job]), float(score[chosen[0]]))
+            best = fill(score, may, free, workers, rack, weights.scalars[RACK], chosen)
+            for machine in chosen:
+                add_pressure(pressure, self._about, room, machine, view.job_kind[job], view.job_gpus[job])
+                features.take(view, room, job, machine[None])
+            remember(memory, int(view.job_id[job]), nodes[best], racks[best])
+            scores = (float(priority[job]), float(score[best]))
             decisions.append(GpuDecision(job, chosen, False, Reason.LEARNED_PRIORITY, Place.LEARNED_AFFINITY, *scores))
         return decisions
 
@@ -93,12 +101,10 @@ class Explorer:
             self.ordered.append(Ordered(len(self.time_s) - 1, jobs, state, possible, drawn[possible]))
         return drawn
 
-    def _affinities(self, job_id: int, nodes: Floats, rack: Ints, log_ratio: Floats, possible: Bools) -> Floats:
-        count = len(possible)
-        mean, _, factor = affinity(self._network.weights, count, nodes, rack, log_ratio)
+    def _affinities(self, job_id: int, machines: int, nodes: Floats, rack: Ints, log_ratio: Floats) -> Floats:
+        mean, _, factor = affinity(self._network.weights, machines, nodes, rack, log_ratio)
         spread = np.exp(self._network.weights.scalars[PLACE_STD])
         drawn = Posterior(mean, factor).sample(spread, self._rng)
-        machine = int(np.where(possible, drawn, -np.inf).argmax())
-        turn = PlacedOne(len(self.time_s) - 1, job_id, nodes, rack, log_ratio, possible, drawn, machine)
-        self.placed.append(turn)
+        best = int(drawn.argmax())
+        self.placed.append(PlacedOne(len(self.time_s) - 1, job_id, nodes, rack, log_ratio, drawn, best))
         return drawn

@@ -18,12 +18,13 @@ from dovetail.evaluation.setting_gpu import GpuSetting
 from dovetail.records.manifest import plain
 from dovetail.schedulers.learned.das.checkpoint import DasCheckpoint, save_checkpoint
 from dovetail.schedulers.learned.das.forward import DasForward
-from dovetail.schedulers.learned.das.shape import DasShape, Parameters
+from dovetail.schedulers.learned.das.shape import DEVICE_RANK, HOST_RANK, DasShape, Parameters
 from dovetail.training.adam import Adam
 from dovetail.training.commit import current_commit
 from dovetail.training.das_worker import CRITIC, MakeDasWorker, Task, fresh_critic
 from dovetail.training.evolution import EvolutionPlan, EvolutionState, step
 from dovetail.training.mappo import MappoPlan
+from dovetail.training.neighbours import Samples, fit
 from dovetail.training.run_directory import RunDirectory
 from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
 
@@ -34,7 +35,7 @@ PROFILES: dict[str, dict[str, Any]] = {
     "full": {"iterations": 200},
 }
 LARGEST_STEP = 1.0  # norm of a gradient
-RULES = ("order.base", "place.base", "place.speed", "place.rack")
+RULES = ("order.base", "start.base", "place.base", "place.speed", "place.rack")
 """The rules of thumb that the network corrects: so few numbers that evolution finds them faster than gradients do."""
 EVOLUTION = EvolutionPlan(pairs=8, sequences=6, width=0.3, rate=0.15)
 
@@ -101,6 +102,7 @@ class DasTrainRun:
         self.directory.make()
         plan = self.job.plan
         if not self.untrained.size:
+            self._meet_neighbours(workers)
             self.untrained = scores(workers, self.parameters, self._validation())
             self._write()
         while self.iteration < plan.iterations:
@@ -116,6 +118,21 @@ class DasTrainRun:
             if until():
                 self.save()
                 return
+
+    def _meet_neighbours(self, workers: Workers) -> None:
+        """Who slows whom down; before anything else, and never again."""
+        plan, shape, seed = self.job.plan, self.job.shape, self.job.seed
+        if not shape.kinds:
+            return
+        rng = SeedTree(seed).child("neighbours").generator()
+        tasks = self._tasks(rng, plan.neighbours)
+        asked = [(tasks[number :: workers.count], seed + number) for number in range(workers.count)]
+        samples = Samples.together([found for found in workers.call("witness", asked) if found is not None])
+        found, error = fit(samples, HOST_RANK, DEVICE_RANK, seed)
+        learned = {f"neighbours.{name.replace('_', '.')}": part for name, part in found._asdict().items()}
+        self.parameters |= learned
+        self.best_parameters |= learned
+        self.directory.log({"neighbours": len(samples.kind), "spread": float(samples.log_ratio.std()), "error": error})
 
     def _evolve(self, workers: Workers) -> dict[str, float]:
         """Rules are tried slightly changed, both ways; what they cost is in units of what the first network did."""

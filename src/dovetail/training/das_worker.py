@@ -11,6 +11,7 @@ import torch
 from dovetail.core.gpu import Floats
 from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.setting_gpu import GpuSetting, OpenGpuSetting
+from dovetail.schedulers import SCHEDULERS
 from dovetail.schedulers.learned.das.forward import DasForward
 from dovetail.schedulers.learned.das.network import DasNetwork
 from dovetail.schedulers.learned.das.scheduler import Das
@@ -19,12 +20,14 @@ from dovetail.sim.gpu import GpuResult, GpuScheduler
 from dovetail.training.baseline import Trace, advantages
 from dovetail.training.das_explorer import Explorer
 from dovetail.training.mappo import Critic, MappoPlan, OrderBatch, PlaceBatch, surrogate
+from dovetail.training.neighbours import Samples, Witness
 
 Task = tuple[int, int]
 """Which setting, and the seed of the job sequence."""
 PIECE = 512  # turns whose gradient is worked out at once
 
 CRITIC = "critic."
+AT_RANDOM = ("gpu/random+random", "gpu/random+pack")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,15 @@ class DasWorker:
     def score_each(self, pairs: Sequence[tuple[Parameters, Task]]) -> list[Score]:
         """What each network comes to on its job sequence, without exploring."""
         return [Score.of(self._run(task, Das(network=self._forward(parameters)))) for parameters, task in pairs]
+
+    def witness(self, tasks: Sequence[Task], seed: int) -> Samples | None:
+        """What is seen of neighbours while jobs are put at random; packed on every other sequence, so that they meet."""
+        found = []
+        for number, task in enumerate(tasks):
+            scheduler = Witness(SCHEDULERS.create(AT_RANDOM[number % len(AT_RANDOM)]), self._shape.kinds)
+            self._run(task, scheduler, SeedTree(seed).child("random", number).generator())
+            found.append(scheduler.samples())
+        return Samples.together(found) if found else None
 
     def play(self, parameters: Parameters, tasks: Sequence[Task], seed: int) -> dict[str, float]:
         """A round: each sequence several times.  Turns are kept, figures returned."""
@@ -134,10 +146,11 @@ class DasWorker:
             jobs = [turn.job_id for turn in places]
             self._places.append(PlaceBatch(places, advantage[[turn.decision for turn in places]], ratio[jobs]))
 
-    def _run(self, task: Task, scheduler: GpuScheduler) -> GpuResult:
+    def _run(self, task: Task, scheduler: GpuScheduler, rng: np.random.Generator | None = None) -> GpuResult:
         number, seed = task
         opened = self._opened[number]
-        return opened.run(opened.world(opened.sequence(seed), SeedTree(seed)), scheduler, _rng())
+        rng = np.random.default_rng(0) if rng is None else rng
+        return opened.run(opened.world(opened.sequence(seed), SeedTree(seed)), scheduler, rng)
 
     def _forward(self, parameters: Parameters) -> DasForward:
         return DasForward(self._shape, _without_critic(parameters))
@@ -183,6 +196,3 @@ def _gradient(value: torch.Tensor) -> Floats:
     found: Floats = np.zeros(value.shape) if value.grad is None else value.grad.numpy().copy()
     return found
 
-
-def _rng() -> np.random.Generator:
-    return np.random.default_rng(0)

@@ -50,6 +50,9 @@ class MappoPlan:
     sequences: int = field(default=4, metadata={"help": "job sequences in a round"})
     episodes: int = field(default=4, metadata={"help": "times each of them is played in a round"})
     epochs: int = field(default=3, metadata={"help": "steps of learning from a round"})
+    neighbours: int = field(
+        default=40, metadata={"help": "episodes at random from which it is learned who slows whom down; 0: it is not"}
+    )
     rules: int = field(
         default=40, metadata={"help": "steps of evolution of the rules of thumb, before the first round"}
     )
@@ -70,6 +73,7 @@ class MappoPlan:
             ("sequences", 1, 10**4),
             ("episodes", 2, 10**3),
             ("epochs", 1, 10**3),
+            ("neighbours", 0, 10**6),
             ("rules", 0, 10**6),
             ("warm_up", 0, 10**6),
             ("rate", 1e-9, 1.0),
@@ -134,38 +138,36 @@ class OrderBatch:
 
 
 class PlaceBatch:
-    """Turns of the placement agent in one cluster."""
+    """Turns of the placement agent, padded: machines that the jobs might use, then what was remembered."""
 
     def __init__(self, turns: Sequence[PlacedOne], advantage: Floats, log_ratio: Floats) -> None:
         """`log_ratio`: the measured speed of each job against what was expected; nan: unknown."""
-        count, self.machines = len(turns), len(turns[0].possible)
-        most = max(len(turn.nodes) for turn in turns)
-        nodes, one_hot = (
-            np.zeros((count, most, len(NODE_COLUMNS))),
-            np.zeros((count, most, int(turns[0].rack.max()) + 1)),
-        )
-        ratios, observed = np.zeros((count, most - self.machines)), np.zeros((count, most - self.machines))
+        count, most = len(turns), max(len(turn.drawn) for turn in turns)
+        remembered = max(len(turn.log_ratio) for turn in turns)
+        racks = max(int(turn.rack.max()) for turn in turns) + 1
+        nodes = np.zeros((count, most + remembered, len(NODE_COLUMNS)))
+        one_hot = np.zeros((count, most + remembered, racks))
+        there, drawn, ratios = np.zeros((count, most + remembered)), np.zeros((count, most)), np.zeros((count, remembered))
         for row, turn in enumerate(turns):
-            known = len(turn.log_ratio)
-            nodes[row, : len(turn.nodes)] = turn.nodes
-            one_hot[row, np.arange(len(turn.rack)), turn.rack] = 1.0
-            ratios[row, :known], observed[row, :known] = turn.log_ratio, 1.0
-        possible = np.array([turn.possible for turn in turns], np.float64)
-        self.nodes, self.rack, self.ratios, self.observed, self.possible = map(
-            torch.as_tensor, (nodes, one_hot, ratios, observed, possible)
+            might, known = len(turn.drawn), len(turn.log_ratio)
+            at = np.concatenate((np.arange(might), most + np.arange(known)))
+            nodes[row, at], one_hot[row, at, turn.rack], there[row, at] = turn.nodes, 1.0, 1.0
+            drawn[row, :might], ratios[row, :known] = turn.drawn, turn.log_ratio
+        self.nodes, self.rack, self.there, self.ratios, self.drawn = map(
+            torch.as_tensor, (nodes, one_hot, there, ratios, drawn)
         )
-        self.matters = torch.as_tensor((possible.sum(axis=1) > 1).astype(np.float64))  # there was something to choose
-        self.drawn = torch.as_tensor(np.array([turn.drawn for turn in turns]))
-        self.machine = torch.as_tensor(np.array([turn.machine for turn in turns], np.int64))
+        self.possible = self.there[:, :most]
+        self.matters = (self.possible.sum(dim=1) > 1).double()  # there was something to choose
+        self.best = torch.as_tensor(np.array([turn.best for turn in turns], np.int64))
         self.advantage = torch.as_tensor(advantage)
         self.known = torch.as_tensor(np.isfinite(log_ratio).astype(np.float64))
         self.log_ratio = torch.as_tensor(np.nan_to_num(log_ratio))
 
     def judged(self, network: DasNetwork) -> tuple[Tensor, Tensor, Tensor]:
         """(n,) log probability of what was drawn, entropy, predicted log speed where the job was put."""
-        placed = network.affinities(self.nodes, self.rack, self.ratios, self.observed, self.machines)
+        placed = network.affinities(self.nodes, self.rack, self.ratios, self.there)
         density, entropy = log_probability(self.drawn, placed, self.possible)
-        return density, entropy, placed.speed.gather(1, self.machine[:, None])[:, 0]
+        return density, entropy, placed.speed.gather(1, self.best[:, None])[:, 0]
 
 
 def surrogate(

@@ -14,12 +14,14 @@ sensible scheduler, and learning goes on from there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from dovetail.core.gpu import Floats
+from dovetail.features.gpu_neighbours import Neighbours
 from dovetail.schedulers.learned.das.algebra import by_vector, product
 from dovetail.schedulers.learned.das.jit import OPTIONS
 from dovetail.schedulers.learned.das.random_walk import posterior_at, walk_among
@@ -67,6 +69,10 @@ class Weights(NamedTuple):
     place_out_bias: Floats
     walk: Floats
     walk_bias: Floats
+    start_base: Floats
+    start_in: Floats
+    start_in_bias: Floats
+    start_out: Floats
 
     @classmethod
     def of(cls, shape: DasShape, parameters: Parameters) -> Weights:
@@ -111,6 +117,10 @@ class Weights(NamedTuple):
             place_out_bias=get("place.out.bias", 1),
             walk=get("place.walk.weight"),
             walk_bias=get("place.walk.bias", 1),
+            start_base=get("start.base", 1),
+            start_in=get("start.in.weight"),
+            start_in_bias=get("start.in.bias", 1),
+            start_out=get("start.out.weight"),
         )
 
 
@@ -121,6 +131,11 @@ class DasForward:
         self.shape = shape
         self.parameters = parameters
         self.weights = Weights.of(shape, parameters)
+
+    def neighbours(self, kinds: Sequence[str]) -> Neighbours:
+        """What it has learned of these kinds."""
+        parts = (self.parameters[f"neighbours.{name.replace('_', '.')}"] for name in Neighbours._fields)
+        return Neighbours(*parts).rows(self.shape.kinds, kinds)
 
 
 @njit(**OPTIONS)
@@ -140,6 +155,20 @@ def priorities(w, jobs, machines):
     for layer in range(w.query.shape[0]):
         x = _encode(w, layer, x)
     return by_vector(jobs, w.order_base) + by_vector(x, w.order_out[:, 0]) + w.order_out_bias[0]
+
+
+@njit(**OPTIONS)
+def starts_now(w, columns):
+    """What speaks for starting a job now, of (start columns,); below 0 it had better wait."""
+    found = 0.0
+    for c in range(columns.shape[0]):
+        found += w.start_base[c] * columns[c]
+    for unit in range(w.start_in.shape[1]):
+        inside = w.start_in_bias[unit]
+        for c in range(columns.shape[0]):
+            inside += w.start_in[c, unit] * columns[c]
+        found += w.start_out[unit, 0] * np.tanh(inside)
+    return found
 
 
 @njit(**OPTIONS)

@@ -8,16 +8,26 @@ from numba import njit
 from dovetail.core.gpu import Floats, GpuKernel, GpuView, Ints, Place, Reason
 from dovetail.features.gpu_measure import (
     Known,
+    Queue,
     Room,
     all_that_fit,
     measure_jobs,
     measure_machines,
     measure_pairs,
+    measure_queue,
     measure_speeds,
+    measure_start,
     take,
     workers_that_fit,
 )
-from dovetail.schedulers.learned.das.forward import RACK, DasForward, Weights, affinity, priorities
+from dovetail.features.gpu_neighbours import (
+    Neighbours,
+    Pressure,
+    add_pressure,
+    measure_neighbours,
+    measure_pressure,
+)
+from dovetail.schedulers.learned.das.forward import RACK, DasForward, Weights, affinity, priorities, starts_now
 from dovetail.schedulers.learned.das.jit import OPTIONS
 from dovetail.schedulers.learned.das.memory import Memory, observe, recalled, remember
 
@@ -25,16 +35,19 @@ LEARNED_PRIORITY, LEARNED_AFFINITY = int(Reason.LEARNED_PRIORITY), int(Place.LEA
 
 
 @njit(**OPTIONS)
-def nodes_of(machines, pairs, jobs, job, memory, recall, rack):
-    """(M + n, node columns) of a job's graph, and (M + n,) their racks: the machines, then what is remembered."""
-    count, known = machines.shape[0], recall.shape[0]
-    first, second, third = machines.shape[1], pairs.shape[1], jobs.shape[1]
-    nodes = np.empty((count + known, first + second + third))
+def nodes_of(may, machines, pairs, beside, jobs, job, memory, recall, rack):
+    """(C + n, node columns) of a job's graph, and (C + n,) their racks: machines it may use, then what is remembered."""
+    count, known = may.shape[0], recall.shape[0]
+    first, second = machines.shape[1], machines.shape[1] + pairs.shape[1]
+    third = second + beside.shape[1]
+    nodes = np.empty((count + known, third + jobs.shape[1]))
     racks = np.empty(count + known, np.int64)
-    nodes[:count, :first] = machines
-    nodes[:count, first : first + second] = pairs
-    nodes[:count, first + second :] = jobs[job]
-    racks[:count] = rack
+    for i in range(count):
+        nodes[i, :first] = machines[may[i]]
+        nodes[i, first:second] = pairs[may[i]]
+        nodes[i, second:third] = beside[may[i]]
+        nodes[i, third:] = jobs[job]
+        racks[i] = rack[may[i]]
     for i in range(known):
         nodes[count + i] = memory.node[recall[i]]
         racks[count + i] = memory.rack[recall[i]]
@@ -42,26 +55,35 @@ def nodes_of(machines, pairs, jobs, job, memory, recall, rack):
 
 
 @njit(**OPTIONS)
-def fill(score, fits, workers, rack, bonus, out):
-    """A machine for each worker: the best takes as many as it can, then the next; those in its rack gain a bonus."""
+def fill(score, may, fits, workers, rack, bonus, out):
+    """A machine for each worker: the best takes as many as it can, then the next; those in its rack gain a bonus.
+
+    `score` is of the machines it `may` use; the position of the first that was taken is returned.
+    """
     score = score.copy()
-    for m in range(score.shape[0]):
-        if fits[m] <= 0:
-            score[m] = -np.inf
-    placed = 0
+    first, placed = -1, 0
     while placed < workers:
         best = np.argmax(score)
-        for _ in range(min(fits[best], workers - placed)):
-            out[placed] = best
+        if first < 0:
+            first = best
+        for _ in range(min(fits[may[best]], workers - placed)):
+            out[placed] = may[best]
             placed += 1
         score[best] = -np.inf
-        for m in range(score.shape[0]):
-            if rack[m] == rack[best]:
-                score[m] += bonus
+        for i in range(score.shape[0]):
+            if rack[may[i]] == rack[may[best]]:
+                score[i] += bonus
+    return first
 
 
 @njit(**OPTIONS)
-def choose(view, weights, known, memory, starts, machines, scores):
+def pass_over(queue, gpus):
+    """A job of so many GPUs does not start, whether it cannot or had better not."""
+    queue.passed[0] = max(queue.passed[0], gpus)
+
+
+@njit(**OPTIONS)
+def choose(view, weights, known, about, memory, starts, machines, scores):
     """As `GpuKernel` has it."""
     room = Room(
         view.machine_up.copy(),
@@ -80,25 +102,38 @@ def choose(view, weights, known, memory, starts, machines, scores):
     priority = priorities(weights, jobs, state)
     recall = recalled(memory)
     log_ratio = memory.log_ratio[recall]
+    wanted, next_s, run_left_s, run_gpus = measure_queue(view)
+    queue = Queue(wanted, next_s, run_left_s, run_gpus, np.zeros(1))
+    host, device = measure_pressure(view, about)
+    pressure = Pressure(host, device)
     started, first = 0, 0
     for job in np.argsort(-priority, kind="mergesort"):
-        if not possible[job]:
-            continue
         workers, gpus, cpus, space = view.job_workers[job], view.job_gpus[job], view.job_cpus[job], view.job_memory[job]
+        if not possible[job]:
+            pass_over(queue, workers * gpus)
+            continue
         if started:  # others have been placed meanwhile
             workers_that_fit(room, known, gpus, cpus, space, view.job_types[job], view.job_kind[job], fits[job])
             if np.minimum(fits[job], workers).sum() < workers:
+                pass_over(queue, workers * gpus)
+                continue
+        if started or view.run_id.shape[0]:  # otherwise there is nothing to wait for
+            if starts_now(weights, measure_start(view, known, room, queue, job, fits[job])) < 0.0:
+                pass_over(queue, workers * gpus)
                 continue
         pairs = measure_pairs(view, known, room, job, fits[job])
-        nodes, racks = nodes_of(state, pairs, jobs, job, memory, recall, known.rack)
-        score = affinity(weights, known.rack.shape[0], nodes, racks, log_ratio)[0]
+        beside = measure_neighbours(view, room, about, pressure, job, fits[job])
+        may = np.flatnonzero(fits[job] > 0)
+        nodes, racks = nodes_of(may, state, pairs, beside, jobs, job, memory, recall, known.rack)
+        score = affinity(weights, may.shape[0], nodes, racks, log_ratio)[0]
         chosen = machines[first : first + workers]
-        fill(score, fits[job], workers, known.rack, weights.scalars[RACK], chosen)
+        best = fill(score, may, fits[job], workers, known.rack, weights.scalars[RACK], chosen)
         for machine in chosen:
+            add_pressure(pressure, about, room, machine, view.job_kind[job], gpus)
             take(room, machine, gpus, cpus, space)
-        remember(memory, view.job_id[job], nodes[chosen[0]], known.rack[chosen[0]])
+        remember(memory, view.job_id[job], nodes[best], racks[best])
         starts[started, 0], starts[started, 1], starts[started, 2] = job, LEARNED_PRIORITY, LEARNED_AFFINITY
-        scores[started, 0], scores[started, 1] = priority[job], score[chosen[0]]
+        scores[started, 0], scores[started, 1] = priority[job], score[best]
         started += 1
         first += workers
     return started
@@ -110,12 +145,14 @@ COLUMNS = 4  # of an array of floats: where it begins in `params`, and its size 
 INTS = ("type", "rack", "placed", "job_id", "rack of jobs", "seen")
 FIRST_INT = 1  # `state`: the heads of attention, where each array of integers begins, what is said of floats, integers
 FIRST_SIZE = FIRST_INT + len(INTS) + 1
-KNOWN, MEMORY = len(Weights._fields) - 1, len(Weights._fields) - 1 + len(Known._fields) - 2  # their first arrays
+KNOWN = len(Weights._fields) - 1  # the first arrays of each
+ABOUT = KNOWN + len(Known._fields) - 2
+MEMORY = ABOUT + len(Neighbours._fields)
 
 
-def pack_kernel(network: DasForward, known: Known) -> GpuKernel:
+def pack_kernel(network: DasForward, known: Known, about: Neighbours) -> GpuKernel:
     memory = Memory.empty(network.shape.history)
-    floats = [*network.weights[1:], *known[2:], memory.node, memory.log_ratio]
+    floats = [*network.weights[1:], *known[2:], *about, memory.node, memory.log_ratio]
     ints = [known.type, known.rack, memory.placed, memory.job_id, memory.rack, memory.seen]
     sizes = np.ones((len(floats), COLUMNS), np.int64)
     sizes[:, 0] = np.cumsum([0, *(array.size for array in floats[:-1])])
@@ -182,6 +219,10 @@ def decide(view: GpuView, params: Floats, state: Ints, starts: Ints, machines: I
         _flat(params, state, 26),
         _table(params, state, 27),
         _flat(params, state, 28),
+        _flat(params, state, 29),
+        _table(params, state, 30),
+        _flat(params, state, 31),
+        _table(params, state, 32),
     )
     known = Known(
         _ints(state, 0),
@@ -194,6 +235,13 @@ def decide(view: GpuView, params: Floats, state: Ints, starts: Ints, machines: I
         _flat(params, state, KNOWN + 5),
         _table(params, state, KNOWN + 6),
         _flat(params, state, KNOWN + 7),
+        _flat(params, state, KNOWN + 8),
+    )
+    about = Neighbours(
+        _table(params, state, ABOUT),
+        _table(params, state, ABOUT + 1),
+        _table(params, state, ABOUT + 2),
+        _table(params, state, ABOUT + 3),
     )
     memory = Memory(
         _ints(state, 2),
@@ -203,4 +251,4 @@ def decide(view: GpuView, params: Floats, state: Ints, starts: Ints, machines: I
         _table(params, state, MEMORY),
         _flat(params, state, MEMORY + 1),
     )
-    return choose(view, weights, known, memory, starts, machines, scores)
+    return choose(view, weights, known, about, memory, starts, machines, scores)

@@ -58,17 +58,17 @@ class DasNetwork(nn.Module):
         learned = (x @ p["order.out.weight"])[..., 0] + p["order.out.bias"][0]
         return jobs @ p["order.base"] + learned
 
-    def affinities(self, nodes: Tensor, rack: Tensor, log_ratio: Tensor, observed: Tensor, machines: int) -> Placed:
-        """Of B jobs.  nodes: (B, M + n, columns), machines first, then the history, of which `observed` (B, n) exist;
-        rack: (B, M + n, racks) one-hot; log_ratio: (B, n)."""
-        p = self.named
+    def affinities(self, nodes: Tensor, rack: Tensor, log_ratio: Tensor, there: Tensor) -> Placed:
+        """Of B jobs.  nodes: (B, M + n, columns), machines first, then the history, of which those `there` (B, M + n)
+        exist; rack: (B, M + n, racks) one-hot; log_ratio: (B, n)."""
+        p, machines = self.named, nodes.shape[1] - log_ratio.shape[1]
         hidden = torch.relu(nodes @ p["place.in.weight"] + p["place.in.bias"])
         prior = (hidden @ p["place.prior.weight"])[..., 0] + p["place.prior.bias"][0]
         speed, factor = prior[:, :machines], hidden.new_zeros((len(nodes), machines, 1))
         if self.shape.random_walk:
             amplitude = p["place.walk.amplitude"][0].exp()
             surprise = (log_ratio - prior[:, machines:]) / amplitude
-            mean, factor = self._posterior(hidden, rack, surprise, observed, machines)
+            mean, factor = self._posterior(hidden, rack, surprise, there, machines)
             speed = speed + amplitude * mean
         learned = (hidden[:, :machines] @ p["place.out.weight"])[..., 0] + p["place.out.bias"][0]
         fast = p["place.speed"][0] * (speed + nodes[:, :machines, SPEED_AT])
@@ -76,22 +76,21 @@ class DasNetwork(nn.Module):
         return Placed(mean, factor, p["place.log_std"][0].exp(), speed)
 
     def _posterior(
-        self, hidden: Tensor, rack: Tensor, surprise: Tensor, observed: Tensor, machines: int
+        self, hidden: Tensor, rack: Tensor, surprise: Tensor, exists: Tensor, machines: int
     ) -> tuple[Tensor, Tensor]:
         p = self.named
         learned = functional.softplus(hidden @ p["place.walk.weight"] + p["place.walk.bias"])
         features = torch.cat((learned, rack * functional.softplus(p["place.walk.topology"][0])), dim=2)
-        exists = torch.cat((observed.new_ones((len(observed), machines)), observed), dim=1)
         features = features * exists[..., None]
         degree = features @ features.sum(dim=1)[..., None]
         spread = features / degree.clamp(min=LEAST_SIMILARITY).sqrt()
         walk = torch.sigmoid(p["place.walk.length"][0])
         total = 1.0 + p["place.walk.noise"][0].exp()
-        there, here = spread[:, machines:], spread[:, :machines]
+        seen, here = spread[:, machines:], spread[:, :machines]
         unit = torch.eye(spread.shape[2], dtype=spread.dtype)
-        precision = unit / walk - spread.mT @ spread + there.mT @ there / total
+        precision = unit / walk - spread.mT @ spread + seen.mT @ seen / total
         lower = torch.linalg.cholesky((precision + precision.mT) / 2.0)
-        weights = torch.cholesky_solve(there.mT @ (surprise * observed)[..., None], lower) / total
+        weights = torch.cholesky_solve(seen.mT @ (surprise * exists[:, machines:])[..., None], lower) / total
         factor = torch.linalg.solve_triangular(lower, here.mT, upper=False).mT
         return (here @ weights)[..., 0], factor
 

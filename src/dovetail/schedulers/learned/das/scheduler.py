@@ -54,6 +54,7 @@ class Das:
         from dovetail.schedulers.learned.das.memory import Memory
 
         self._known = Known.of(info)
+        self._about = self.network.neighbours(info.kind_name)
         self._memory = Memory.empty(self.network.shape.history)
 
     def kernel(self) -> GpuKernel:
@@ -61,7 +62,7 @@ class Das:
 
         if self._known is None:
             raise DovetailError("Das: reset() must come before kernel(), it tells the cluster's size")
-        return pack_kernel(self.network, self._known)
+        return pack_kernel(self.network, self._known, self._about)
 
     def decide(self, view: GpuView) -> Sequence[GpuDecision]:
         from dovetail.schedulers.learned.das.kernel import choose
@@ -72,7 +73,9 @@ class Das:
         scores = np.zeros((jobs, 2))
         # Numba compiles for read-only arrays anew: this way it is the code of whole episodes.
         writable = GpuView._make([view.time_s, *(np.array(part) for part in view[1:])])
-        count = choose(writable, self.network.weights, self._known, self._memory, starts, machines, scores)
+        count = choose(
+            writable, self.network.weights, self._known, self._about, self._memory, starts, machines, scores
+        )
         decisions, first = [], 0
         for (job, reason, place), (priority, affinity) in zip(starts[:count].tolist(), scores.tolist(), strict=False):
             workers = int(view.job_workers[job])

@@ -8,9 +8,9 @@ import numpy as np
 
 from dovetail.core.errors import ConfigError
 from dovetail.core.gpu import Floats
-from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, PAIR_COLUMNS
+from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, NEIGHBOUR_COLUMNS, PAIR_COLUMNS, START_COLUMNS
 
-NODE_COLUMNS = (*MACHINE_COLUMNS, *PAIR_COLUMNS, *JOB_COLUMNS)
+NODE_COLUMNS = (*MACHINE_COLUMNS, *PAIR_COLUMNS, *NEIGHBOUR_COLUMNS, *JOB_COLUMNS)
 """Of a node of the graph: a machine, as the job at hand would find it."""
 PLACE_COLUMNS = NODE_COLUMNS[: -len(JOB_COLUMNS)]
 """Those in which machines differ for one job."""
@@ -20,8 +20,18 @@ PLACE_RULE = {
     "workers it takes, of the job": 1.0,
     "gpus left over": -3.0,
     "left over of the device": -1.0,
+    "slowed by neighbours": -4.0,
+    "slows its neighbours": -4.0,
+}
+START_RULE = {
+    "one": 2.4,
+    "needs no gpu": 5.0,
+    "time left": -3.0,
+    "waited over time left": 0.3,
+    "gpus free after it": 5.0,
 }
 """The rules of thumb that learning begins with: weights of columns, whose sum is the score."""
+HOST_RANK, DEVICE_RANK = 2, 5  # of what is learned of neighbours on machines, and on devices
 
 Parameters = dict[str, Floats]
 
@@ -34,13 +44,15 @@ class DasShape:
     heads: int = field(default=4, metadata={"help": "of attention"})
     layers: int = field(default=1, metadata={"help": "of the Transformer encoder"})
     hidden: int = field(default=32, metadata={"help": "of the placement agent"})
+    start: int = field(default=8, metadata={"help": "hidden units of the choice between starting and waiting"})
     rank: int = field(default=12, metadata={"help": "features of a node in the random walk"})
     history: int = field(default=48, metadata={"help": "observations that are kept (tau)"})
+    kinds: tuple[str, ...] = field(default=(), metadata={"help": "of training whose neighbours it has learned of"})
     communicate: bool = field(default=True, metadata={"help": "the ordering agent hears of the cluster"})
     random_walk: bool = field(default=True, metadata={"help": "the placement agent is a random-walk Gaussian process"})
 
     def __post_init__(self) -> None:
-        limits = (("width", 1024), ("heads", 64), ("layers", 8), ("hidden", 1024), ("rank", 256), ("history", 4096))
+        limits = (("width", 1024), ("heads", 64), ("layers", 8), ("hidden", 1024), ("start", 256), ("rank", 256), ("history", 4096))
         for name, most in limits:
             if not 1 <= getattr(self, name) <= most:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected 1 to {most}")
@@ -57,6 +69,10 @@ class DasShape:
             "order.out.weight": (w, 1),
             "order.out.bias": (1,),
             "order.log_std": (1,),
+            "start.base": (len(START_COLUMNS),),
+            "start.in.weight": (len(START_COLUMNS), self.start),
+            "start.in.bias": (self.start,),
+            "start.out.weight": (self.start, 1),
             "place.base": (len(PLACE_COLUMNS),),
             "place.speed": (1,),
             "place.rack": (1,),
@@ -68,6 +84,8 @@ class DasShape:
             "place.out.bias": (1,),
             "place.log_std": (1,),
         }
+        for where, rank in (("host", HOST_RANK), ("device", DEVICE_RANK)):
+            found |= {f"neighbours.{where}.{part}": (len(self.kinds), rank) for part in ("press", "feel")}
         if self.communicate:
             found |= {
                 "order.squeeze.weight": (len(MACHINE_COLUMNS), w),
@@ -102,11 +120,12 @@ class DasShape:
                 found[name] = np.zeros(size)
             if ".norm" in name:
                 found[name] = np.ones(size)
-        for name in ("order.out.weight", "place.out.weight", "place.prior.weight"):
+        for name in ("order.out.weight", "start.out.weight", "place.out.weight", "place.prior.weight"):
             found[name] = np.zeros_like(found[name])
         found |= {
             "order.base": np.array([ORDER_RULE.get(name, 0.0) for name in JOB_COLUMNS]),
             "order.log_std": np.array([np.log(0.3)]),
+            "start.base": np.array([START_RULE.get(name, 0.0) for name in START_COLUMNS]),
             "place.base": np.array([PLACE_RULE.get(name, 0.0) for name in PLACE_COLUMNS]),
             "place.speed": np.array([4.0]),
             "place.rack": np.array([1.0]),
