@@ -22,6 +22,8 @@ from dovetail.core.gpu import Floats
 from dovetail.core.stale_code import forget_stale_code
 from dovetail.features.gpu_measure import OPTIONS, ROUND_OFF
 
+RACK_HOP = 0.5  # what another rack counts, against another machine: docs/gpu-model.md
+
 forget_stale_code(Path(__file__).parent)
 
 
@@ -60,6 +62,36 @@ def measure_pressure(view, about):
         if view.row_device[p] >= 0:
             device[m, view.row_device[p]] += workers * about.device_press[view.run_kind[r]]
     return host, device
+
+
+@njit(**OPTIONS)
+def measure_surprise(view, known, about, pressure, ratio):
+    """(R,) what is left of `ratio`, the log of measured speed / expected alone, when company and distance are counted.
+
+    What is above 0 is faster than it should be: its machines are in a good mood, or something is not as it was learned.
+    """
+    runs = view.run_id.shape[0]
+    slowed, machines = np.zeros(runs), np.zeros(runs, np.int64)
+    racks, last = np.zeros(runs, np.int64), np.full(runs, -1, np.int64)
+    for p in range(view.row_run.shape[0]):
+        r, m = view.row_run[p], view.row_machine[p]
+        kind = view.run_kind[r]
+        own = view.row_workers[p] * view.run_gpus[r] * _dot(about.host_feel[kind], about.host_press[kind])
+        here = np.log1p(max(_dot(about.host_feel[kind], pressure.host[m]) - own, 0.0))
+        d = view.row_device[p]
+        if d >= 0:
+            own = view.row_workers[p] * _dot(about.device_feel[kind], about.device_press[kind])
+            here += np.log1p(max(_dot(about.device_feel[kind], pressure.device[m, d]) - own, 0.0))
+        slowed[r] = max(slowed[r], here)
+        if m != last[r]:
+            machines[r] += 1
+            racks[r] += last[r] < 0 or known.rack[m] != known.rack[last[r]]
+            last[r] = m
+    found = np.empty(runs)
+    for r in range(runs):
+        apart = 1.0 - 1.0 / max(machines[r], 1) + RACK_HOP * (1.0 - 1.0 / max(racks[r], 1))
+        found[r] = ratio[r] + slowed[r] + np.log1p(known.network[view.run_kind[r]] * apart)
+    return found
 
 
 @njit(**OPTIONS)

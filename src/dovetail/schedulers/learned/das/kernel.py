@@ -26,6 +26,7 @@ from dovetail.features.gpu_neighbours import (
     add_pressure,
     measure_neighbours,
     measure_pressure,
+    measure_surprise,
 )
 from dovetail.schedulers.learned.das.forward import RACK, DasForward, Weights, affinity, priorities, starts_now
 from dovetail.schedulers.learned.das.jit import OPTIONS
@@ -96,16 +97,17 @@ def choose(view, weights, known, about, memory, starts, machines, scores):
     if not possible.any():
         return 0
     ratio, main = measure_speeds(view, known)
-    observe(memory, view.run_id, ratio)
+    host, device = measure_pressure(view, about)
+    pressure = Pressure(host, device)
+    surprise = measure_surprise(view, known, about, pressure, ratio)
+    observe(memory, view.run_id, surprise)
     jobs = measure_jobs(view, known, fits)
-    state = measure_machines(view, known, ratio, main)
+    state = measure_machines(view, known, surprise, main)
     priority = priorities(weights, jobs, state)
     recall = recalled(memory)
     log_ratio = memory.log_ratio[recall]
     wanted, next_s, run_left_s, run_gpus = measure_queue(view)
     queue = Queue(wanted, next_s, run_left_s, run_gpus, np.zeros(1))
-    host, device = measure_pressure(view, about)
-    pressure = Pressure(host, device)
     started, first = 0, 0
     for job in np.argsort(-priority, kind="mergesort"):
         workers, gpus, cpus, space = view.job_workers[job], view.job_gpus[job], view.job_cpus[job], view.job_memory[job]
