@@ -9,7 +9,13 @@ import numpy as np
 
 from dovetail.core.gpu import Floats, GpuDecision, GpuInfo, GpuView, Ints, Place, Reason
 from dovetail.features.gpu import GpuFeatures, Queue, Room
-from dovetail.features.gpu_neighbours import Pressure, add_pressure, measure_neighbours, measure_pressure
+from dovetail.features.gpu_neighbours import (
+    Pressure,
+    add_pressure,
+    measure_neighbours,
+    measure_pressure,
+    measure_surprise,
+)
 from dovetail.schedulers.learned.das.forward import ORDER_STD, PLACE_STD, RACK, DasForward, affinity, priorities, starts_now
 from dovetail.schedulers.learned.das.kernel import fill, nodes_of, pass_over
 from dovetail.schedulers.learned.das.memory import Memory, observe, recalled, remember
@@ -32,8 +38,9 @@ class PlacedOne(NamedTuple):
     decision: int
     job_id: int
     nodes: Floats  # (C + n, columns): machines it might use, then what was remembered
-    rack: Ints  # (C + n,)
-    log_ratio: Floats  # (n,)
+    at: Ints  # (C + n,) which machines these are
+    rack: Ints  # (M,) of all machines
+    surprise: Floats  # (n,)
     drawn: Floats  # (C,)
     best: int  # of the C, where the first worker was put
 
@@ -48,7 +55,7 @@ class Explorer:
     def reset(self, info: GpuInfo, rng: np.random.Generator) -> None:
         self._features = GpuFeatures(info)
         self._about = self._network.neighbours(info.kind_name)
-        self._memory = Memory.empty(self._network.shape.history)
+        self._memory = Memory.empty(self._network.shape.history, self._network.shape.walk_rank)
         self.time_s: list[float] = []
         self.ordered: list[Ordered] = []
         self.placed: list[PlacedOne] = []
@@ -61,34 +68,36 @@ class Explorer:
             return ()
         self.time_s.append(view.time_s)
         ratio, main = features.speeds(view)
-        observe(memory, view.run_id, ratio)
+        pressure = Pressure(*measure_pressure(view, self._about))
+        surprise = measure_surprise(view, features.known, self._about, pressure, ratio)
+        observe(memory, view.run_id, surprise)
         jobs = features.jobs(view, fits)
-        state = features.machines(view, ratio, main)
+        state = features.machines(view, surprise, main)
         priority = self._priorities(jobs, state, np.flatnonzero(possible))
         recall, rack = recalled(memory), features.known.rack
-        queue, pressure = Queue.of(view), Pressure(*measure_pressure(view, self._about))
+        queue = Queue.of(view)
         decisions: list[GpuDecision] = []
         for job in np.argsort(-priority, kind="stable").tolist():
             free, workers = fits[job], int(view.job_workers[job])
             if possible[job] and decisions:  # others have been placed meanwhile
                 free = features.workers(view, room, job)
-            may = bool(np.minimum(free, workers).sum() >= workers)
-            if may and (decisions or len(view.run_id)):
-                may = starts_now(weights, features.start(view, room, queue, job, free)) >= 0.0
-            if not may:
+            starts = bool(np.minimum(free, workers).sum() >= workers)
+            if starts and (decisions or len(view.run_id)):
+                starts = starts_now(weights, features.start(view, room, queue, job, free)) >= 0.0
+            if not starts:
                 pass_over(queue, workers * view.job_gpus[job])
                 continue
             pairs = features.pairs(view, room, job, free)
             beside = measure_neighbours(view, room, self._about, pressure, job, free)
             may = np.flatnonzero(free > 0)
-            nodes, racks = nodes_of(may, state, pairs, beside, jobs, job, memory, recall, rack)
-            score = self._affinities(int(view.job_id[job]), len(may), nodes, racks, memory.log_ratio[recall])
+            nodes = nodes_of(may, state, pairs, beside, jobs, job)
+            score, walked = self._affinities(int(view.job_id[job]), may, nodes, recall)
             chosen = np.zeros(workers, np.int64)
             best = fill(score, may, free, workers, rack, weights.scalars[RACK], chosen)
             for machine in chosen:
                 add_pressure(pressure, self._about, room, machine, view.job_kind[job], view.job_gpus[job])
                 features.take(view, room, job, machine[None])
-            remember(memory, int(view.job_id[job]), nodes[best], racks[best])
+            remember(memory, int(view.job_id[job]), nodes[best], walked[best], may[best])
             scores = (float(priority[job]), float(score[best]))
             decisions.append(GpuDecision(job, chosen, False, Reason.LEARNED_PRIORITY, Place.LEARNED_AFFINITY, *scores))
         return decisions
@@ -101,10 +110,13 @@ class Explorer:
             self.ordered.append(Ordered(len(self.time_s) - 1, jobs, state, possible, drawn[possible]))
         return drawn
 
-    def _affinities(self, job_id: int, machines: int, nodes: Floats, rack: Ints, log_ratio: Floats) -> Floats:
-        mean, _, factor = affinity(self._network.weights, machines, nodes, rack, log_ratio)
-        spread = np.exp(self._network.weights.scalars[PLACE_STD])
-        drawn = Posterior(mean, factor).sample(spread, self._rng)
+    def _affinities(self, job_id: int, may: Ints, nodes: Floats, recall: Ints) -> tuple[Floats, Floats]:
+        """(C,) drawn, of the machines it may use, and what is to be remembered of them."""
+        memory, rack, weights = self._memory, self._features.known.rack, self._network.weights
+        at, surprise = np.concatenate((may, memory.machine[recall])), memory.surprise[recall]
+        mean, _, factor, walked = affinity(weights, nodes, at, rack, memory.walk[recall], surprise)
+        drawn = Posterior(mean, factor).sample(np.exp(weights.scalars[PLACE_STD]), self._rng)
+        every = np.concatenate((nodes, memory.node[recall]))
         best = int(drawn.argmax())
-        self.placed.append(PlacedOne(len(self.time_s) - 1, job_id, nodes, rack, log_ratio, drawn, best))
-        return drawn
+        self.placed.append(PlacedOne(len(self.time_s) - 1, job_id, every, at, rack, surprise, drawn, best))
+        return drawn, walked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +31,15 @@ from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
 FIRST_TRAINING_SEED, TRAINING_SEEDS = 1_000, 900
 FIRST_VALIDATION_SEED = 2_000
 PROFILES: dict[str, dict[str, Any]] = {
-    "quick": {"rules": 15, "iterations": 15, "validation": 4},
+    "quick": {"neighbours": 20, "rules": 30, "iterations": 10, "validation": 8},
     "full": {"iterations": 200},
 }
 LARGEST_STEP = 1.0  # norm of a gradient
 RULES = ("order.base", "start.base", "place.base", "place.speed", "place.rack")
 """The rules of thumb that the network corrects: so few numbers that evolution finds them faster than gradients do."""
-EVOLUTION = EvolutionPlan(pairs=8, sequences=6, width=0.3, rate=0.15)
+EVOLUTION = EvolutionPlan(pairs=8, sequences=8, width=0.2, rate=0.1)
+RECENT = 0.1  # how much of the average of rules the last step makes up
+SPEED_STEPS, SPEED_RATE = 20, 5e-3  # of learning from a round of the warm-up
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class DasTrainRun:
         self.best_parameters: Parameters = dict(fresh)
         self.adam = Adam(fresh, job.plan.rate)
         self.evolution = EvolutionState.start(rules_of(fresh))
+        self.average = rules_of(fresh)  # of the rules, over the last steps
         self.untrained: Floats = np.zeros((0, 2))  # (tasks, 2) completion time and fee on the validation sequences
         if resume:
             self._read()
@@ -101,9 +104,12 @@ class DasTrainRun:
         """Train until the plan is done or `until` says so; everything is on disk when a `Progress` comes out."""
         self.directory.make()
         plan = self.job.plan
+        start = time.monotonic()
         if not self.untrained.size:
             self._meet_neighbours(workers)
+            self._learn_speeds(workers)
             self.untrained = scores(workers, self.parameters, self._validation())
+            self.elapsed_s += time.monotonic() - start
             self._write()
         while self.iteration < plan.iterations:
             start = time.monotonic()
@@ -131,8 +137,17 @@ class DasTrainRun:
         found, error = fit(samples, HOST_RANK, DEVICE_RANK, seed)
         learned = {f"neighbours.{name.replace('_', '.')}": part for name, part in found._asdict().items()}
         self.parameters |= learned
-        self.best_parameters |= learned
         self.directory.log({"neighbours": len(samples.kind), "spread": float(samples.log_ratio.std()), "error": error})
+
+    def _learn_speeds(self, workers: Workers) -> None:
+        """How fast jobs are where: a regression as well, on what the untrained network does."""
+        adam = Adam(self.parameters, SPEED_RATE)
+        for number in range(self.job.plan.warm_up):
+            self._play(workers, SeedTree(self.job.seed).child("speeds", number).generator())
+            for _ in range(SPEED_STEPS):
+                figures = self._learn(workers, adam, speeds_only=True)
+            self.directory.log({"warm_up": number + 1, **figures})
+        self.best_parameters = dict(self.parameters)
 
     def _evolve(self, workers: Workers) -> dict[str, float]:
         """Rules are tried slightly changed, both ways; what they cost is in units of what the first network did."""
@@ -146,32 +161,34 @@ class DasTrainRun:
             gained: Floats = -(costs / costs.mean(axis=0)).mean(axis=2)
             return gained
 
-        figures = step(self.evolution, EVOLUTION, play, rng)
-        self.parameters = with_rules(self.parameters, self.evolution.parameters)
+        done = 1.0 + self.iteration / self.job.plan.rules
+        figures = step(self.evolution, replace(EVOLUTION, rate=EVOLUTION.rate * (1.0 - 0.8 * done)), play, rng)
+        self.average = RECENT * self.evolution.parameters + (1.0 - RECENT) * self.average
+        self.parameters = with_rules(self.parameters, self.average)
         return {"jct_s": float(seen[0][0]), "fee": float(seen[0][1]), "rules_step": figures["step"]}
 
     def _step(self, workers: Workers) -> dict[str, float]:
-        plan = self.job.plan
-        rng = SeedTree(self.job.seed).child("iteration", self.iteration).generator()
-        tasks = self._tasks(rng, plan.sequences)
+        found = self._play(workers, SeedTree(self.job.seed).child("iteration", self.iteration).generator())
+        for _ in range(self.job.plan.epochs):
+            found |= self._learn(workers, self.adam, speeds_only=False)
+        return found
+
+    def _play(self, workers: Workers, rng: np.random.Generator) -> dict[str, float]:
+        tasks = self._tasks(rng, self.job.plan.sequences)
         shares = [tasks[number :: workers.count] for number in range(workers.count)]
         seeds = rng.integers(1 << 31, size=workers.count).tolist()
         asked = [(self.parameters, share, seed) for share, seed in zip(shares, seeds, strict=True)]
         played = [answer for answer in workers.call("play", asked) if answer is not None]
         weights = [answer["turns"] for answer in played]
-        found = {name: float(np.average([answer[name] for answer in played], weights=weights)) for name in played[0]}
-        for _ in range(plan.epochs):
-            found |= self._learn(workers)
-        return found
+        return {name: float(np.average([answer[name] for answer in played], weights=weights)) for name in played[0]}
 
-    def _learn(self, workers: Workers) -> dict[str, float]:
-        speeds_only = self.iteration < self.job.plan.warm_up
+    def _learn(self, workers: Workers, adam: Adam, *, speeds_only: bool) -> dict[str, float]:
         answers = workers.call("gradient", [(self.parameters, speeds_only)] * workers.count)
         gradients, figures = zip(*(answer for answer in answers if answer is not None), strict=True)
         sums = {name: sum(one.get(name, 0.0) for one in figures) for name in figures[0]}
         turns = max(sums.get("orders", 0.0) + sums.get("places", 0.0), sums["known"], 1.0)
         gradient = {name: sum(one[name] for one in gradients) / turns for name in self.parameters}
-        self.adam.step(self.parameters, gradient, LARGEST_STEP)
+        adam.step(self.parameters, gradient, LARGEST_STEP)
         return _means(sums)
 
     def _tasks(self, rng: np.random.Generator, sequences: int) -> list[Task]:
@@ -220,6 +237,7 @@ class DasTrainRun:
         arrays = {f"now/{name}": value for name, value in self.parameters.items()}
         arrays |= {f"best/{name}": value for name, value in self.best_parameters.items()}
         arrays |= {f"adam/{name}": value for name, value in self.adam.state().items()}
+        arrays["rules/average"] = self.average
         arrays |= {f"rules/{name}": getattr(self.evolution, name) for name in ("parameters", "mean", "square")}
         document = {"iteration": self.iteration, "elapsed_s": self.elapsed_s, "curve": self.curve}
         self.directory.write({**arrays, "untrained": self.untrained}, document)
@@ -231,6 +249,7 @@ class DasTrainRun:
             self.best_parameters = {name: arrays[f"best/{name}"] for name in self.parameters}
             self.adam.restore({name[5:]: value for name, value in arrays.items() if name.startswith("adam/")})
             self.untrained = arrays["untrained"]
+            self.average = arrays["rules/average"]
             self.evolution = EvolutionState(arrays["rules/parameters"], arrays["rules/mean"], arrays["rules/square"])
             self.iteration, self.elapsed_s = int(document["iteration"]), float(document["elapsed_s"])
             self.curve = list(document["curve"])

@@ -34,7 +34,8 @@ from torch import Tensor, nn
 from dovetail.core.errors import ConfigError
 from dovetail.core.gpu import Floats
 from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS
-from dovetail.schedulers.learned.das.network import DasNetwork, log_probability
+from dovetail.schedulers.learned.das.forward import meeting_places
+from dovetail.schedulers.learned.das.network import DasNetwork, Near, log_probability
 from dovetail.schedulers.learned.das.shape import NODE_COLUMNS
 from dovetail.training.das_explorer import Ordered, PlacedOne
 
@@ -56,7 +57,7 @@ class MappoPlan:
     rules: int = field(
         default=40, metadata={"help": "steps of evolution of the rules of thumb, before the first round"}
     )
-    warm_up: int = field(default=5, metadata={"help": "first rounds in which only speeds are learned"})
+    warm_up: int = field(default=3, metadata={"help": "rounds in which only speeds are learned, before all others"})
     rate: float = field(default=1e-3, metadata={"help": "learning rate"})
     clip: float = field(default=0.2, metadata={"help": "how far a ratio may go"})
     entropy: float = field(default=1e-3, metadata={"help": "weight of the entropy"})
@@ -64,7 +65,7 @@ class MappoPlan:
     speed: float = field(default=1.0, metadata={"help": "weight of the error of predicted speeds"})
     fee: float = field(default=1.0, metadata={"help": "what a percent of fee is worth, in percent of completion time"})
     patience: float = field(default=3.0, metadata={"help": "how fast the future fades, in mean completion times"})
-    validation: int = field(default=6, metadata={"help": "sequences a network is chosen by, of each setting"})
+    validation: int = field(default=16, metadata={"help": "sequences a network is chosen by, of each setting"})
     every: int = field(default=5, metadata={"help": "rounds between validations"})
 
     def __post_init__(self) -> None:
@@ -138,24 +139,27 @@ class OrderBatch:
 
 
 class PlaceBatch:
-    """Turns of the placement agent, padded: machines that the jobs might use, then what was remembered."""
+    """Turns of the placement agent in one cluster, padded: machines that jobs might use, then what was remembered."""
 
     def __init__(self, turns: Sequence[PlacedOne], advantage: Floats, log_ratio: Floats) -> None:
         """`log_ratio`: the measured speed of each job against what was expected; nan: unknown."""
         count, most = len(turns), max(len(turn.drawn) for turn in turns)
-        remembered = max(len(turn.log_ratio) for turn in turns)
-        racks = max(int(turn.rack.max()) for turn in turns) + 1
-        nodes = np.zeros((count, most + remembered, len(NODE_COLUMNS)))
-        one_hot = np.zeros((count, most + remembered, racks))
-        there, drawn, ratios = np.zeros((count, most + remembered)), np.zeros((count, most)), np.zeros((count, remembered))
-        for row, turn in enumerate(turns):
-            might, known = len(turn.drawn), len(turn.log_ratio)
+        remembered = max(len(turn.surprise) for turn in turns)
+        together = [meeting_places(turn.at, len(turn.rack)) for turn in turns]
+        size = (count, most + remembered)
+        nodes, there = np.zeros((*size, len(NODE_COLUMNS))), np.zeros(size)
+        rack = np.zeros((*size, int(turns[0].rack.max()) + 1))
+        machine = np.zeros((*size, max(columns for _, columns in together)))
+        drawn, surprise = np.zeros((count, most)), np.zeros((count, remembered))
+        for row, (turn, (number, _)) in enumerate(zip(turns, together, strict=True)):
+            might, known = len(turn.drawn), len(turn.surprise)
             at = np.concatenate((np.arange(might), most + np.arange(known)))
-            nodes[row, at], one_hot[row, at, turn.rack], there[row, at] = turn.nodes, 1.0, 1.0
-            drawn[row, :might], ratios[row, :known] = turn.drawn, turn.log_ratio
-        self.nodes, self.rack, self.there, self.ratios, self.drawn = map(
-            torch.as_tensor, (nodes, one_hot, there, ratios, drawn)
-        )
+            nodes[row, at], there[row, at], rack[row, at, turn.rack[turn.at]] = turn.nodes, 1.0, 1.0
+            shared = number[turn.at] >= 0
+            machine[row, at[shared], number[turn.at][shared]] = 1.0
+            drawn[row, :might], surprise[row, :known] = turn.drawn, turn.surprise
+        self.nodes, self.there, self.drawn, self.surprise = map(torch.as_tensor, (nodes, there, drawn, surprise))
+        self.near = Near(torch.as_tensor(rack), torch.as_tensor(machine))
         self.possible = self.there[:, :most]
         self.matters = (self.possible.sum(dim=1) > 1).double()  # there was something to choose
         self.best = torch.as_tensor(np.array([turn.best for turn in turns], np.int64))
@@ -165,7 +169,7 @@ class PlaceBatch:
 
     def judged(self, network: DasNetwork) -> tuple[Tensor, Tensor, Tensor]:
         """(n,) log probability of what was drawn, entropy, predicted log speed where the job was put."""
-        placed = network.affinities(self.nodes, self.rack, self.ratios, self.there)
+        placed = network.affinities(self.nodes, self.near, self.surprise, self.there)
         density, entropy = log_probability(self.drawn, placed, self.possible)
         return density, entropy, placed.speed.gather(1, self.best[:, None])[:, 0]
 

@@ -5,8 +5,9 @@ Squeeze-and-communicate:  s = AvgPool(S^c),  delta = sigmoid(W3 [S^j ; f(s)] + b
 S~^j = delta f(s) + (1 - delta) S^j;  then positions by submission, a Transformer encoder, and a score for each job.
 
 Placement agent.  A node is a machine as the job at hand would find it, or one as an earlier job found it; what became
-of those (measured speed against expected) is the history of the random-walk Gaussian process (`random_walk`), whose
-posterior says how fast the job would be.  Affinity = that, weighed, plus what is learned beside it.
+of those (how much faster they were than their company explains) is the history of the random-walk Gaussian process
+(`random_walk`): machines that look alike for the job, stand in one rack or are the same are close in its graph.  Its
+posterior corrects a learned guess of how fast the job would be.  Affinity = that, weighed, plus what is learned beside.
 
 Departure: both scores are a rule of thumb plus a learned correction, which begins at zero: the untrained network is a
 sensible scheduler, and learning goes on from there.
@@ -32,15 +33,21 @@ OF_PLACE = len(PLACE_COLUMNS)
 EPSILON = 1e-5
 
 SCALARS = ("place.speed", "place.rack", "order.log_std", "place.log_std")
-WALK_SCALARS = ("place.walk.topology", "place.walk.length", "place.walk.noise", "place.walk.amplitude")
-SPEED, RACK, ORDER_STD, PLACE_STD, TOPOLOGY, LENGTH, NOISE, AMPLITUDE = range(8)
+WALK_SCALARS = (
+    "place.walk.topology",
+    "place.walk.machine",
+    "place.walk.length",
+    "place.walk.noise",
+    "place.walk.amplitude",
+)
+SPEED, RACK, ORDER_STD, PLACE_STD, TOPOLOGY, MACHINE, LENGTH, NOISE, AMPLITUDE = range(9)
 
 
 class Weights(NamedTuple):
     """All parameters as compiled code takes them; parts that the network does not have are empty."""
 
     heads: int
-    scalars: Floats  # (8,) as named above
+    scalars: Floats  # (9,) as named above
     order_base: Floats
     job: Floats
     job_bias: Floats
@@ -141,6 +148,9 @@ class DasForward:
 @njit(**OPTIONS)
 def priorities(w, jobs, machines):
     """(J,) from (J, job columns) and (M, machine columns)."""
+    base = by_vector(jobs, w.order_base) + w.order_out_bias[0]
+    if not w.order_out.any():  # nothing is added to the rule of thumb: not yet trained
+        return base
     x = np.tanh(product(jobs, w.job) + w.job_bias)
     count, width = x.shape
     if w.squeeze.shape[0] > 0:
@@ -154,7 +164,7 @@ def priorities(w, jobs, machines):
     x = x + positions(count, width)
     for layer in range(w.query.shape[0]):
         x = _encode(w, layer, x)
-    return by_vector(jobs, w.order_base) + by_vector(x, w.order_out[:, 0]) + w.order_out_bias[0]
+    return base + by_vector(x, w.order_out[:, 0])
 
 
 @njit(**OPTIONS)
@@ -172,34 +182,60 @@ def starts_now(w, columns):
 
 
 @njit(**OPTIONS)
-def affinity(w, machines, nodes, rack, log_ratio):
-    """Of (n, node columns): machines first, then the history, whose speeds were `log_ratio`; `rack` of all of them.
+def affinity(w, nodes, at, rack, remembered, surprise):
+    """Of (M, node columns), the machines that a job may use; `at`: which they are, then those of the history.
 
-    (M,) affinity, (M,) expected log of speed / expected alone, and the factor of the covariance of the latter.
+    Of that, `remembered` is what the random walk made of its nodes, and `surprise` how it turned out.  (M,) affinity,
+    (M,) expected log of speed / expected alone, the factor of the latter's covariance, and (M, rank) to remember.
     """
+    machines = nodes.shape[0]
     hidden = np.maximum(product(nodes, w.place_in) + w.place_in_bias, 0.0)
-    prior = by_vector(hidden, w.prior[:, 0]) + w.prior_bias[0]
-    speed = prior[:machines].copy()
-    factor = np.zeros((machines, 1))
+    speed = by_vector(hidden, w.prior[:, 0]) + w.prior_bias[0]
+    factor, walked = np.zeros((machines, 1)), np.zeros((machines, remembered.shape[1]))
     if w.walk.shape[0] > 0:
         amplitude = np.exp(w.scalars[AMPLITUDE])
-        learned = _softplus(product(hidden, w.walk) + w.walk_bias)
-        rank = learned.shape[1]
-        similar = np.zeros((nodes.shape[0], rank + rack.max() + 1))
-        similar[:, :rank] = learned
-        near = np.log1p(np.exp(w.scalars[TOPOLOGY]))
-        for node in range(nodes.shape[0]):
-            similar[node, rank + rack[node]] = near
+        walked = _softplus(product(hidden, w.walk) + w.walk_bias)
+        similar = _similar(w, walked, remembered, at, rack)
         spread, core_inverse = walk_among(similar, 1.0 / (1.0 + np.exp(-w.scalars[LENGTH])))
-        surprise = (log_ratio - prior[machines:]) / amplitude
         mean, factor = posterior_at(
-            spread[:machines], spread[machines:], core_inverse, surprise, np.exp(w.scalars[NOISE])
+            spread[:machines], spread[machines:], core_inverse, surprise / amplitude, np.exp(w.scalars[NOISE])
         )
         speed += amplitude * mean
-    found = by_vector(hidden[:machines], w.place_out[:, 0]) + w.place_out_bias[0]
-    found += w.scalars[SPEED] * (speed + nodes[:machines, SPEED_AT])
-    found += by_vector(nodes[:machines, :OF_PLACE], w.place_base)
-    return found, speed, factor
+    found = by_vector(hidden, w.place_out[:, 0]) + w.place_out_bias[0]
+    found += w.scalars[SPEED] * (speed + nodes[:, SPEED_AT])
+    found += by_vector(nodes[:, :OF_PLACE], w.place_base)
+    return found, speed, factor, walked
+
+
+@njit(**OPTIONS)
+def _similar(w, walked, remembered, at, rack):
+    """Z of the random walk: learned features, a column for each rack, and one for each machine of several nodes."""
+    machines, rank = walked.shape
+    column, columns = meeting_places(at, rack.shape[0])
+    racks = rack.max() + 1
+    found = np.zeros((at.shape[0], rank + racks + columns))
+    found[:machines, :rank] = walked
+    found[machines:, :rank] = remembered
+    near, same = np.log1p(np.exp(w.scalars[TOPOLOGY])), np.log1p(np.exp(w.scalars[MACHINE]))
+    for node in range(at.shape[0]):
+        found[node, rank + rack[at[node]]] = near
+        if column[at[node]] >= 0:
+            found[node, rank + racks + column[at[node]]] = same
+    return found
+
+
+@njit(**OPTIONS)
+def meeting_places(at, machines):
+    """(M,) a number for each machine that two nodes or more share, -1 for others; and how many these are."""
+    count = np.zeros(machines, np.int64)
+    for machine in at:
+        count[machine] += 1
+    number, columns = np.full(machines, -1, np.int64), 0
+    for machine in range(machines):
+        if count[machine] > 1:
+            number[machine] = columns
+            columns += 1
+    return number, columns
 
 
 @njit(**OPTIONS)

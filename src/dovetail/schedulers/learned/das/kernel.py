@@ -36,23 +36,17 @@ LEARNED_PRIORITY, LEARNED_AFFINITY = int(Reason.LEARNED_PRIORITY), int(Place.LEA
 
 
 @njit(**OPTIONS)
-def nodes_of(may, machines, pairs, beside, jobs, job, memory, recall, rack):
-    """(C + n, node columns) of a job's graph, and (C + n,) their racks: machines it may use, then what is remembered."""
-    count, known = may.shape[0], recall.shape[0]
+def nodes_of(may, machines, pairs, beside, jobs, job):
+    """(C, node columns) of the machines that a job may use, as it would find them."""
     first, second = machines.shape[1], machines.shape[1] + pairs.shape[1]
     third = second + beside.shape[1]
-    nodes = np.empty((count + known, third + jobs.shape[1]))
-    racks = np.empty(count + known, np.int64)
-    for i in range(count):
+    nodes = np.empty((may.shape[0], third + jobs.shape[1]))
+    for i in range(may.shape[0]):
         nodes[i, :first] = machines[may[i]]
         nodes[i, first:second] = pairs[may[i]]
         nodes[i, second:third] = beside[may[i]]
         nodes[i, third:] = jobs[job]
-        racks[i] = rack[may[i]]
-    for i in range(known):
-        nodes[count + i] = memory.node[recall[i]]
-        racks[count + i] = memory.rack[recall[i]]
-    return nodes, racks
+    return nodes
 
 
 @njit(**OPTIONS)
@@ -105,7 +99,7 @@ def choose(view, weights, known, about, memory, starts, machines, scores):
     state = measure_machines(view, known, surprise, main)
     priority = priorities(weights, jobs, state)
     recall = recalled(memory)
-    log_ratio = memory.log_ratio[recall]
+    past, remembered, surprises = memory.machine[recall], memory.walk[recall], memory.surprise[recall]
     wanted, next_s, run_left_s, run_gpus = measure_queue(view)
     queue = Queue(wanted, next_s, run_left_s, run_gpus, np.zeros(1))
     started, first = 0, 0
@@ -126,14 +120,15 @@ def choose(view, weights, known, about, memory, starts, machines, scores):
         pairs = measure_pairs(view, known, room, job, fits[job])
         beside = measure_neighbours(view, room, about, pressure, job, fits[job])
         may = np.flatnonzero(fits[job] > 0)
-        nodes, racks = nodes_of(may, state, pairs, beside, jobs, job, memory, recall, known.rack)
-        score = affinity(weights, may.shape[0], nodes, racks, log_ratio)[0]
+        nodes = nodes_of(may, state, pairs, beside, jobs, job)
+        at = np.concatenate((may, past))
+        score, _, _, walked = affinity(weights, nodes, at, known.rack, remembered, surprises)
         chosen = machines[first : first + workers]
         best = fill(score, may, fits[job], workers, known.rack, weights.scalars[RACK], chosen)
         for machine in chosen:
             add_pressure(pressure, about, room, machine, view.job_kind[job], gpus)
             take(room, machine, gpus, cpus, space)
-        remember(memory, view.job_id[job], nodes[best], racks[best])
+        remember(memory, view.job_id[job], nodes[best], walked[best], may[best])
         starts[started, 0], starts[started, 1], starts[started, 2] = job, LEARNED_PRIORITY, LEARNED_AFFINITY
         scores[started, 0], scores[started, 1] = priority[job], score[best]
         started += 1
@@ -144,7 +139,7 @@ def choose(view, weights, known, about, memory, starts, machines, scores):
 # --- the same for whole episodes: everything travels in the two arrays of a GpuKernel ---------------------------------
 
 COLUMNS = 4  # of an array of floats: where it begins in `params`, and its size in up to three dimensions
-INTS = ("type", "rack", "placed", "job_id", "rack of jobs", "seen")
+INTS = ("type", "rack", "placed", "job_id", "machine of jobs", "seen")
 FIRST_INT = 1  # `state`: the heads of attention, where each array of integers begins, what is said of floats, integers
 FIRST_SIZE = FIRST_INT + len(INTS) + 1
 KNOWN = len(Weights._fields) - 1  # the first arrays of each
@@ -153,9 +148,9 @@ MEMORY = ABOUT + len(Neighbours._fields)
 
 
 def pack_kernel(network: DasForward, known: Known, about: Neighbours) -> GpuKernel:
-    memory = Memory.empty(network.shape.history)
-    floats = [*network.weights[1:], *known[2:], *about, memory.node, memory.log_ratio]
-    ints = [known.type, known.rack, memory.placed, memory.job_id, memory.rack, memory.seen]
+    memory = Memory.empty(network.shape.history, network.shape.walk_rank)
+    floats = [*network.weights[1:], *known[2:], *about, memory.node, memory.walk, memory.surprise]
+    ints = [known.type, known.rack, memory.placed, memory.job_id, memory.machine, memory.seen]
     sizes = np.ones((len(floats), COLUMNS), np.int64)
     sizes[:, 0] = np.cumsum([0, *(array.size for array in floats[:-1])])
     for row, array in zip(sizes, floats, strict=True):
@@ -251,6 +246,7 @@ def decide(view: GpuView, params: Floats, state: Ints, starts: Ints, machines: I
         _ints(state, 4),
         _ints(state, 5),
         _table(params, state, MEMORY),
-        _flat(params, state, MEMORY + 1),
+        _table(params, state, MEMORY + 1),
+        _flat(params, state, MEMORY + 2),
     )
     return choose(view, weights, known, about, memory, starts, machines, scores)

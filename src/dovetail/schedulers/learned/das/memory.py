@@ -20,13 +20,14 @@ class Memory(NamedTuple):
 
     placed: Ints  # (1,) so far
     job_id: Ints  # (N,) -1: nobody
-    rack: Ints  # (N,)
+    machine: Ints  # (N,) of its first worker
     seen: Ints  # (N,) times it was seen running
     node: Floats  # (N, node columns)
-    log_ratio: Floats  # (N,)
+    walk: Floats  # (N, rank) what the random walk makes of the node
+    surprise: Floats  # (N,) how much faster it was than expected, as a logarithm
 
     @classmethod
-    def empty(cls, history: int) -> Memory:
+    def empty(cls, history: int, rank: int) -> Memory:
         size = 2 * history
         return cls(
             np.zeros(1, np.int64),
@@ -34,31 +35,32 @@ class Memory(NamedTuple):
             np.zeros(size, np.int64),
             np.zeros(size, np.int64),
             np.zeros((size, len(NODE_COLUMNS))),
+            np.zeros((size, rank)),
             np.zeros(size),
         )
 
 
 @njit(**OPTIONS)
-def remember(memory, job_id, node, rack):
+def remember(memory, job_id, node, walk, machine):
     size = memory.job_id.shape[0]
     for place in range(size):
         if memory.job_id[place] == job_id:  # it was stopped, and starts again
             memory.job_id[place] = NOBODY
     place = memory.placed[0] % size
     memory.placed[0] += 1
-    memory.job_id[place], memory.rack[place], memory.seen[place] = job_id, rack, 0
-    memory.node[place] = node
+    memory.job_id[place], memory.machine[place], memory.seen[place] = job_id, machine, 0
+    memory.node[place], memory.walk[place] = node, walk
 
 
 @njit(**OPTIONS)
-def observe(memory, run_id, log_ratio):
+def observe(memory, run_id, surprise):
     for place in range(memory.job_id.shape[0]):
         if memory.job_id[place] == NOBODY:
             continue
         for r in range(run_id.shape[0]):
             if run_id[r] == memory.job_id[place]:
-                before = memory.log_ratio[place] if memory.seen[place] else log_ratio[r]
-                memory.log_ratio[place] = before + FRESH * (log_ratio[r] - before)
+                before = memory.surprise[place] if memory.seen[place] else surprise[r]
+                memory.surprise[place] = before + FRESH * (surprise[r] - before)
                 memory.seen[place] += 1
 
 

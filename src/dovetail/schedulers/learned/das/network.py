@@ -23,6 +23,13 @@ class Placed(NamedTuple):
     speed: Tensor  # (B, M) expected log of speed / expected alone
 
 
+class Near(NamedTuple):
+    """Where B x N nodes are, one-hot; zeros for a machine of one node alone."""
+
+    rack: Tensor  # (B, N, racks)
+    machine: Tensor  # (B, N, machines of several nodes)
+
+
 class DasNetwork(nn.Module):
     def __init__(self, shape: DasShape, parameters: Parameters) -> None:
         super().__init__()
@@ -58,30 +65,27 @@ class DasNetwork(nn.Module):
         learned = (x @ p["order.out.weight"])[..., 0] + p["order.out.bias"][0]
         return jobs @ p["order.base"] + learned
 
-    def affinities(self, nodes: Tensor, rack: Tensor, log_ratio: Tensor, there: Tensor) -> Placed:
+    def affinities(self, nodes: Tensor, near: Near, surprise: Tensor, there: Tensor) -> Placed:
         """Of B jobs.  nodes: (B, M + n, columns), machines first, then the history, of which those `there` (B, M + n)
-        exist; rack: (B, M + n, racks) one-hot; log_ratio: (B, n)."""
-        p, machines = self.named, nodes.shape[1] - log_ratio.shape[1]
+        exist; surprise: (B, n)."""
+        p, machines = self.named, nodes.shape[1] - surprise.shape[1]
         hidden = torch.relu(nodes @ p["place.in.weight"] + p["place.in.bias"])
-        prior = (hidden @ p["place.prior.weight"])[..., 0] + p["place.prior.bias"][0]
-        speed, factor = prior[:, :machines], hidden.new_zeros((len(nodes), machines, 1))
+        speed = (hidden[:, :machines] @ p["place.prior.weight"])[..., 0] + p["place.prior.bias"][0]
+        factor = hidden.new_zeros((len(nodes), machines, 1))
         if self.shape.random_walk:
             amplitude = p["place.walk.amplitude"][0].exp()
-            surprise = (log_ratio - prior[:, machines:]) / amplitude
-            mean, factor = self._posterior(hidden, rack, surprise, there, machines)
+            mean, factor = self._posterior(hidden, near, surprise / amplitude, there)
             speed = speed + amplitude * mean
         learned = (hidden[:, :machines] @ p["place.out.weight"])[..., 0] + p["place.out.bias"][0]
         fast = p["place.speed"][0] * (speed + nodes[:, :machines, SPEED_AT])
         mean = nodes[:, :machines, :OF_PLACE] @ p["place.base"] + fast + learned
         return Placed(mean, factor, p["place.log_std"][0].exp(), speed)
 
-    def _posterior(
-        self, hidden: Tensor, rack: Tensor, surprise: Tensor, exists: Tensor, machines: int
-    ) -> tuple[Tensor, Tensor]:
-        p = self.named
+    def _posterior(self, hidden: Tensor, near: Near, values: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
+        p, machines = self.named, hidden.shape[1] - values.shape[1]
         learned = functional.softplus(hidden @ p["place.walk.weight"] + p["place.walk.bias"])
-        features = torch.cat((learned, rack * functional.softplus(p["place.walk.topology"][0])), dim=2)
-        features = features * exists[..., None]
+        close = functional.softplus(p["place.walk.topology"][0]), functional.softplus(p["place.walk.machine"][0])
+        features = torch.cat((learned, near.rack * close[0], near.machine * close[1]), dim=2) * exists[..., None]
         degree = features @ features.sum(dim=1)[..., None]
         spread = features / degree.clamp(min=LEAST_SIMILARITY).sqrt()
         walk = torch.sigmoid(p["place.walk.length"][0])
@@ -90,7 +94,7 @@ class DasNetwork(nn.Module):
         unit = torch.eye(spread.shape[2], dtype=spread.dtype)
         precision = unit / walk - spread.mT @ spread + seen.mT @ seen / total
         lower = torch.linalg.cholesky((precision + precision.mT) / 2.0)
-        weights = torch.cholesky_solve(seen.mT @ (surprise * exists[:, machines:])[..., None], lower) / total
+        weights = torch.cholesky_solve(seen.mT @ (values * exists[:, machines:])[..., None], lower) / total
         factor = torch.linalg.solve_triangular(lower, here.mT, upper=False).mT
         return (here @ weights)[..., 0], factor
 

@@ -55,7 +55,7 @@ class Das:
 
         self._known = Known.of(info)
         self._about = self.network.neighbours(info.kind_name)
-        self._memory = Memory.empty(self.network.shape.history)
+        self._memory = Memory.empty(self.network.shape.history, self.network.shape.walk_rank)
 
     def kernel(self) -> GpuKernel:
         from dovetail.schedulers.learned.das.kernel import pack_kernel

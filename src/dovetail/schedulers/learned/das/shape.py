@@ -59,6 +59,11 @@ class DasShape:
         if self.width % self.heads:
             raise ConfigError(f"width is {self.width}, which {self.heads} heads cannot divide")
 
+    @property
+    def walk_rank(self) -> int:
+        """What is remembered of a node; 0 where nobody walks."""
+        return self.rank if self.random_walk else 0
+
     def sizes(self) -> dict[str, tuple[int, ...]]:
         """Every parameter and its size."""
         w, h = self.width, self.hidden
@@ -104,6 +109,7 @@ class DasShape:
                 "place.walk.weight": (h, self.rank),
                 "place.walk.bias": (self.rank,),
                 "place.walk.topology": (1,),
+                "place.walk.machine": (1,),
                 "place.walk.length": (1,),
                 "place.walk.noise": (1,),
                 "place.walk.amplitude": (1,),
@@ -134,6 +140,7 @@ class DasShape:
         if self.random_walk:
             found |= {
                 "place.walk.topology": np.array([-2.0]),
+                "place.walk.machine": np.array([2.0]),
                 "place.walk.length": np.array([2.0]),
                 "place.walk.noise": np.array([-1.0]),
                 "place.walk.amplitude": np.array([-1.0]),
