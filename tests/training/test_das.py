@@ -31,8 +31,9 @@ SMALL = DasShape(width=8, heads=2, hidden=8, rank=3, history=4)
 
 
 def without_rules(shape: DasShape) -> dict[str, np.ndarray]:
+    """No order to begin with, and no reason to let a job wait that fits."""
     fresh = shape.fresh(np.random.default_rng(0))
-    return fresh | {"order.base": np.zeros_like(fresh["order.base"])} | fresh_critic(0)
+    return fresh | {name: np.zeros_like(fresh[name]) for name in ("order.base", "start.base")} | fresh_critic(0)
 
 
 def test_it_learns_to_take_the_shortest_first() -> None:
@@ -110,7 +111,7 @@ def test_a_run_that_was_interrupted_ends_as_one_that_was_not(tmp_path: Path) -> 
     card = json.loads((tmp_path / "parts/checkpoint.json").read_text())
     assert card["command"] == "the command" and card["kind"] == "das"
     load_checkpoint(tmp_path / "parts/checkpoint")
-    assert len((tmp_path / "parts/progress.jsonl").read_text().splitlines()) == 3 + 2
+    assert len((tmp_path / "parts/progress.jsonl").read_text().splitlines()) == 1 + 2 + 3  # warm-up, rules, rounds
 
 
 def test_directories_that_do_not_fit(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
 FIRST_TRAINING_SEED, TRAINING_SEEDS = 1_000, 900
 FIRST_VALIDATION_SEED = 2_000
 PROFILES: dict[str, dict[str, Any]] = {
-    "quick": {"neighbours": 20, "rules": 30, "iterations": 10, "validation": 8},
-    "full": {"iterations": 200},
+    "quick": {"neighbours": 20, "rules": 30, "warm_up": 2, "iterations": 5, "validation": 8},
+    "full": {"rules": 80, "iterations": 30},
 }
 LARGEST_STEP = 1.0  # norm of a gradient
 RULES = ("order.base", "start.base", "place.base", "place.speed", "place.rack")

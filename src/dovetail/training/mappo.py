@@ -58,7 +58,7 @@ class MappoPlan:
         default=40, metadata={"help": "steps of evolution of the rules of thumb, before the first round"}
     )
     warm_up: int = field(default=3, metadata={"help": "rounds in which only speeds are learned, before all others"})
-    rate: float = field(default=1e-3, metadata={"help": "learning rate"})
+    rate: float = field(default=3e-4, metadata={"help": "learning rate"})
     clip: float = field(default=0.2, metadata={"help": "how far a ratio may go"})
     entropy: float = field(default=1e-3, metadata={"help": "weight of the entropy"})
     critic: float = field(default=0.5, metadata={"help": "weight of the critic's error"})

@@ -11,7 +11,10 @@ from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS
 from dovetail.schedulers.learned.das.forward import PLACE_STD, DasForward, affinity, priorities
 from dovetail.schedulers.learned.das.network import DasNetwork, Placed, log_probability
 from dovetail.schedulers.learned.das.shape import NODE_COLUMNS, DasShape
+from dovetail.training.das_explorer import PlacedOne
+from dovetail.training.mappo import PlaceBatch
 
+NOTHING = {True: np.zeros((0, DasShape().rank)), False: np.zeros((0, 0))}
 SHAPES = [
     DasShape(),
     DasShape(communicate=False),
@@ -47,24 +50,28 @@ def test_priorities(shape: DasShape) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("remembered", [0, 3])
 def test_affinities(shape: DasShape, remembered: int) -> None:
+    """As the placement agent's turns come to the network that learns: padded, beside one of another size."""
     held = parameters(shape)
     forward, network = DasForward(shape, held), DasNetwork(shape, held)
-    rng = np.random.default_rng(1)
-    machines, most = 6, 5
-    nodes = rng.random((machines + remembered, len(NODE_COLUMNS)))
-    rack, log_ratio = np.arange(machines + remembered) % 3, rng.normal(size=remembered)
-    mean, speed, factor = affinity(forward.weights, machines, nodes, rack, log_ratio)
-    full = np.zeros((1, machines + most, len(NODE_COLUMNS)))
-    full[0, : machines + remembered] = nodes
-    one_hot = np.zeros((1, machines + most, 3))
-    one_hot[0, np.arange(machines + remembered), rack] = 1.0
-    ratios, observed = np.zeros((1, most)), np.zeros((1, most))
-    ratios[0, :remembered], observed[0, :remembered] = log_ratio, 1.0
+    turns, expected = [], []
+    for machines, past in ((6, remembered), (4, 5)):
+        rng = np.random.default_rng(machines)
+        nodes = rng.random((machines + past, len(NODE_COLUMNS)))
+        rack, at = np.arange(8) % 3, np.concatenate((rng.permutation(8)[:machines], rng.integers(8, size=past)))
+        walked = affinity(forward.weights, nodes, at, rack, NOTHING[shape.random_walk], np.zeros(0))[3]
+        values = rng.normal(size=past)
+        history = np.ascontiguousarray(walked[machines:])
+        expected.append(affinity(forward.weights, nodes[:machines].copy(), at, rack, history, values))
+        turns.append(PlacedOne(0, 0, nodes, at, rack, values, rng.normal(size=machines), 1))
+    batch = PlaceBatch(turns, np.zeros(2), np.zeros(2))
     with torch.no_grad():
-        theirs = network.affinities(*(torch.as_tensor(part) for part in (full, one_hot, ratios, observed)), machines)
-    assert np.allclose(theirs.mean[0].numpy(), mean)
-    assert np.allclose(theirs.speed[0].numpy(), speed)
-    assert np.allclose((theirs.factor[0] @ theirs.factor[0].T).numpy(), factor @ factor.T)
+        theirs = network.affinities(batch.nodes, batch.near, batch.surprise, batch.there)
+    for row, (mean, speed, factor, _) in enumerate(expected):
+        machines = len(mean)
+        assert np.allclose(theirs.mean[row, :machines].numpy(), mean)
+        assert np.allclose(theirs.speed[row, :machines].numpy(), speed)
+        found = theirs.factor[row, :machines].numpy()
+        assert np.allclose(found @ found.T, factor @ factor.T)
     assert float(theirs.scale) == pytest.approx(np.exp(forward.weights.scalars[PLACE_STD]))
 
 

@@ -77,9 +77,6 @@ class Weights(NamedTuple):
     walk: Floats
     walk_bias: Floats
     start_base: Floats
-    start_in: Floats
-    start_in_bias: Floats
-    start_out: Floats
 
     @classmethod
     def of(cls, shape: DasShape, parameters: Parameters) -> Weights:
@@ -125,9 +122,6 @@ class Weights(NamedTuple):
             walk=get("place.walk.weight"),
             walk_bias=get("place.walk.bias", 1),
             start_base=get("start.base", 1),
-            start_in=get("start.in.weight"),
-            start_in_bias=get("start.in.bias", 1),
-            start_out=get("start.out.weight"),
         )
 
 
@@ -173,11 +167,6 @@ def starts_now(w, columns):
     found = 0.0
     for c in range(columns.shape[0]):
         found += w.start_base[c] * columns[c]
-    for unit in range(w.start_in.shape[1]):
-        inside = w.start_in_bias[unit]
-        for c in range(columns.shape[0]):
-            inside += w.start_in[c, unit] * columns[c]
-        found += w.start_out[unit, 0] * np.tanh(inside)
     return found
 
 

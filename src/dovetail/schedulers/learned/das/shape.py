@@ -44,7 +44,6 @@ class DasShape:
     heads: int = field(default=4, metadata={"help": "of attention"})
     layers: int = field(default=1, metadata={"help": "of the Transformer encoder"})
     hidden: int = field(default=32, metadata={"help": "of the placement agent"})
-    start: int = field(default=8, metadata={"help": "hidden units of the choice between starting and waiting"})
     rank: int = field(default=12, metadata={"help": "features of a node in the random walk"})
     history: int = field(default=48, metadata={"help": "observations that are kept (tau)"})
     kinds: tuple[str, ...] = field(default=(), metadata={"help": "of training whose neighbours it has learned of"})
@@ -52,7 +51,7 @@ class DasShape:
     random_walk: bool = field(default=True, metadata={"help": "the placement agent is a random-walk Gaussian process"})
 
     def __post_init__(self) -> None:
-        limits = (("width", 1024), ("heads", 64), ("layers", 8), ("hidden", 1024), ("start", 256), ("rank", 256), ("history", 4096))
+        limits = (("width", 1024), ("heads", 64), ("layers", 8), ("hidden", 1024), ("rank", 256), ("history", 4096))
         for name, most in limits:
             if not 1 <= getattr(self, name) <= most:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected 1 to {most}")
@@ -75,9 +74,6 @@ class DasShape:
             "order.out.bias": (1,),
             "order.log_std": (1,),
             "start.base": (len(START_COLUMNS),),
-            "start.in.weight": (len(START_COLUMNS), self.start),
-            "start.in.bias": (self.start,),
-            "start.out.weight": (self.start, 1),
             "place.base": (len(PLACE_COLUMNS),),
             "place.speed": (1,),
             "place.rack": (1,),
@@ -126,7 +122,7 @@ class DasShape:
                 found[name] = np.zeros(size)
             if ".norm" in name:
                 found[name] = np.ones(size)
-        for name in ("order.out.weight", "start.out.weight", "place.out.weight", "place.prior.weight"):
+        for name in ("order.out.weight", "place.out.weight", "place.prior.weight"):
             found[name] = np.zeros_like(found[name])
         found |= {
             "order.base": np.array([ORDER_RULE.get(name, 0.0) for name in JOB_COLUMNS]),
