@@ -3,7 +3,8 @@
 A job of kind k beside others on its machine is taken to run at 1 / ((1 + h) (1 + d)) of its speed alone, where h sums
 what it feels of the others' pressure on the machine (in proportion to their GPUs) and d that on the device it shares:
 
-    h = sum over others of gpus * (feel_k . press_other),   d = sum over workers on the device of (feel'_k . press'_other)
+    h = sum over others of gpus * (feel_k . press_other)
+    d = sum over others' workers on the device of (feel'_k . press'_other)
 
 Nobody tells a scheduler these numbers.  They are learned from measured speeds (`training/neighbours`) and travel with a
 network; of kinds that it does not know, nothing is expected.

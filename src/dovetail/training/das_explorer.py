@@ -16,7 +16,15 @@ from dovetail.features.gpu_neighbours import (
     measure_pressure,
     measure_surprise,
 )
-from dovetail.schedulers.learned.das.forward import ORDER_STD, PLACE_STD, RACK, DasForward, affinity, priorities, starts_now
+from dovetail.schedulers.learned.das.forward import (
+    ORDER_STD,
+    PLACE_STD,
+    RACK,
+    DasForward,
+    affinity,
+    priorities,
+    starts_now,
+)
 from dovetail.schedulers.learned.das.kernel import fill, nodes_of, pass_over
 from dovetail.schedulers.learned.das.memory import Memory, observe, recalled, remember
 from dovetail.schedulers.learned.das.random_walk import Posterior
@@ -94,9 +102,9 @@ class Explorer:
             score, walked = self._affinities(int(view.job_id[job]), may, nodes, recall)
             chosen = np.zeros(workers, np.int64)
             best = fill(score, may, free, workers, rack, weights.scalars[RACK], chosen)
-            for machine in chosen:
+            for worker, machine in enumerate(chosen.tolist()):
                 add_pressure(pressure, self._about, room, machine, view.job_kind[job], view.job_gpus[job])
-                features.take(view, room, job, machine[None])
+                features.take(view, room, job, chosen[worker : worker + 1])
             remember(memory, int(view.job_id[job]), nodes[best], walked[best], may[best])
             scores = (float(priority[job]), float(score[best]))
             decisions.append(GpuDecision(job, chosen, False, Reason.LEARNED_PRIORITY, Place.LEARNED_AFFINITY, *scores))

@@ -1,4 +1,4 @@
-"""A training run of a DAS network in a directory: MAPPO, with the best network by validation kept."""
+"""A training run of a DAS network in a directory: neighbours, speeds, rules, MAPPO; the best by validation is kept."""
 
 from __future__ import annotations
 

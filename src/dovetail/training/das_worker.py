@@ -59,7 +59,7 @@ class DasWorker:
         return [Score.of(self._run(task, Das(network=self._forward(parameters)))) for parameters, task in pairs]
 
     def witness(self, tasks: Sequence[Task], seed: int) -> Samples | None:
-        """What is seen of neighbours while jobs are put at random; packed on every other sequence, so that they meet."""
+        """What is seen of neighbours while jobs come at random; packed on every other sequence, so that they meet."""
         found = []
         for number, task in enumerate(tasks):
             scheduler = Witness(SCHEDULERS.create(AT_RANDOM[number % len(AT_RANDOM)]), self._shape.kinds)
@@ -195,4 +195,3 @@ def _without_critic(parameters: Parameters) -> Parameters:
 def _gradient(value: torch.Tensor) -> Floats:
     found: Floats = np.zeros(value.shape) if value.grad is None else value.grad.numpy().copy()
     return found
-

@@ -11,8 +11,10 @@ each in units of its mean.
 The last term makes the placement agent's process predict the speeds that were measured.  Only scores that could matter
 count: of jobs that might have started, for machines that might have taken them; the others are integrated out.
 
-Before the first round, the rules of thumb that the network corrects (a weight for each column) are improved by
-evolution strategies (`evolution`), which is quick for so few numbers.
+Before the first round, it is learned who slows whom down (`neighbours`) and how fast jobs are where (the last term
+alone); then the rules of thumb that the network corrects, and the one that says who had better wait (a weight for each
+column), are improved by evolution strategies (`evolution`).  That is quick for so few numbers, and it tries rules for
+whole episodes: a job that is let wait is let wait at every decision, where noise at each would soon start it.
 
 Departures.  The published critic is a Q of the joint action with one-step targets, and the reward r = 1 / (fee x jct)
 for a job that starts and a penalty for one that waits.  A sum of inverses rewards starting the short ones whatever it

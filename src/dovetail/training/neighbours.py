@@ -1,4 +1,4 @@
-"""Which kinds of jobs slow each other down, learned from measured speeds: a regression, before anything else is learned.
+"""Which kinds of jobs slow each other down, learned from measured speeds: a regression, before anything else.
 
 Jobs are put at random, so that all kinds meet; whenever somebody comes or goes, the speed of every job that stands on
 one machine is a sample: its kind k, the GPUs n of each kind beside it on the machine, the workers w of each kind beside

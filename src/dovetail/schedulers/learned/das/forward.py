@@ -9,8 +9,8 @@ of those (how much faster they were than their company explains) is the history 
 (`random_walk`): machines that look alike for the job, stand in one rack or are the same are close in its graph.  Its
 posterior corrects a learned guess of how fast the job would be.  Affinity = that, weighed, plus what is learned beside.
 
-Departure: both scores are a rule of thumb plus a learned correction, which begins at zero: the untrained network is a
-sensible scheduler, and learning goes on from there.
+Departures: both scores are a rule of thumb plus a learned correction, which begins at zero: the untrained network is a
+sensible scheduler, and learning goes on from there.  A job that is next may be let wait (`starts_now`).
 """
 
 from __future__ import annotations

@@ -113,10 +113,10 @@ def choose(view, weights, known, about, memory, starts, machines, scores):
             if np.minimum(fits[job], workers).sum() < workers:
                 pass_over(queue, workers * gpus)
                 continue
-        if started or view.run_id.shape[0]:  # otherwise there is nothing to wait for
-            if starts_now(weights, measure_start(view, known, room, queue, job, fits[job])) < 0.0:
-                pass_over(queue, workers * gpus)
-                continue
+        anything = started > 0 or view.run_id.shape[0] > 0  # to wait for
+        if anything and starts_now(weights, measure_start(view, known, room, queue, job, fits[job])) < 0.0:
+            pass_over(queue, workers * gpus)
+            continue
         pairs = measure_pairs(view, known, room, job, fits[job])
         beside = measure_neighbours(view, room, about, pressure, job, fits[job])
         may = np.flatnonzero(fits[job] > 0)

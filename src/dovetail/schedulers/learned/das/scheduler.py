@@ -4,8 +4,12 @@ Jobs are taken by priority; each one's workers go to the machines of highest aff
 not fit waits.  What became of earlier jobs where they were put is remembered (`history` of them) and tells how fast the
 next would be on machines like those.  `forward` has the equations, `kernel` the loop.
 
-Departures.  The published agents score everything from nothing; these correct a rule of thumb.  A gang that one machine
-cannot hold is kept together: machines in the racks of those already chosen gain `place.rack`.
+Departures.  The published agents score everything from nothing; these correct a rule of thumb.  A job that fits may be
+let wait as well: where a few long jobs fill a cluster and nobody can be stopped, the many short ones that come next
+pay for it, and a gang that is torn apart runs slowly for as long as it lasts.  It waits if a weighed sum of what speaks
+for starting (`features.gpu.START_COLUMNS`) is below 0, unless nothing runs.  What kinds of jobs do to each other on a
+machine is learned as well (`features.gpu_neighbours`).  A gang that one machine cannot hold is kept together: machines
+in the racks of those already chosen gain `place.rack`.
 """
 
 from __future__ import annotations
@@ -73,9 +77,7 @@ class Das:
         scores = np.zeros((jobs, 2))
         # Numba compiles for read-only arrays anew: this way it is the code of whole episodes.
         writable = GpuView._make([view.time_s, *(np.array(part) for part in view[1:])])
-        count = choose(
-            writable, self.network.weights, self._known, self._about, self._memory, starts, machines, scores
-        )
+        count = choose(writable, self.network.weights, self._known, self._about, self._memory, starts, machines, scores)
         decisions, first = [], 0
         for (job, reason, place), (priority, affinity) in zip(starts[:count].tolist(), scores.tolist(), strict=False):
             workers = int(view.job_workers[job])
