@@ -88,8 +88,8 @@ def mean_difference_pct(
 
     def percent(means: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio: Floats = 100.0 * (means[:, 0::2] / means[:, 1::2] - 1.0)
-        return ratio.mean(axis=1)
+            ratio: Floats = 100.0 * (means[:, 0::2] / means[:, 1::2] - 1.0).mean(axis=1)
+        return ratio
 
     every = np.column_stack(columns)
     mean = float(percent(every.mean(axis=0, keepdims=True))[0])
