@@ -45,6 +45,7 @@ PUBLISHED = (
 MODERN = (
     "gpu/sjf+topology",
     "gpu/srtf+topology",
+    "gpu/srtf+fastest",
     "gpu/srtf+pack",
     "gpu/srtf+fgd",
     "gpu/tetris+topology",
