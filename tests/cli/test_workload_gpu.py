@@ -110,6 +110,9 @@ def test_import(capsys, stored, tmp_path):
     assert source.name == "mine" and source.recorded.kind_name == ("lm-b5",)
     manifest = json.loads((tmp_path / "i" / "manifest.json").read_text())
     assert manifest["provenance"]["kind"] == "lm-b5" and manifest["provenance"]["notes"]
+    assert run("import", "gpu-csv", path, "--cluster", "small", "--to", "50%", "--out", tmp_path / "p") == 0
+    assert 0 < open_gpu(tmp_path / "p").recorded.num_jobs < source.recorded.num_jobs
+    assert json.loads((tmp_path / "p" / "manifest.json").read_text())["provenance"]["to"] == "50%"
     capsys.readouterr()
     assert run("import", "dovetail", stored, "--out", tmp_path / "k") == 0
     assert "note: checksums" in capsys.readouterr().err
@@ -135,6 +138,8 @@ def test_import(capsys, stored, tmp_path):
         (("import", "gpu-csv", ".", "--strict", "--out", "x"), "--strict means nothing to gpu-csv"),
         (("import", "helios", ".", "--cpus-per-gpu", 3, "--out", "x"), "--cpus-per-gpu means nothing to helios"),
         (("import", "slurm-sact", ".", "--out", "x"), "did you mean 'slurm-sacct'"),
+        (("import", "gpu-csv", ".", "--from", "noon", "--out", "x"), "--from noon: expected seconds"),
+        (("import", "tpch", ".", "--to", "60%", "--out", "x"), "--to means nothing to tpch"),
     ],
 )
 def test_refusals(capsys, tmp_path, monkeypatch, words, says):

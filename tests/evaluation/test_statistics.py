@@ -10,6 +10,7 @@ import pytest
 from dovetail.evaluation.statistics import (
     Interval,
     bootstrap_mean,
+    mean_difference_pct,
     paired_difference,
     paired_difference_pct,
 )
@@ -71,6 +72,16 @@ def test_pairing_takes_the_common_luck_out() -> None:
     percent = paired_difference_pct(ours, theirs)
     assert percent.mean == pytest.approx(100.0 * (ours.mean() / theirs.mean() - 1.0))
     assert percent.low < percent.mean < percent.high < 0.0
+
+
+def test_the_mean_over_settings_counts_each_alike() -> None:
+    small, large = ([9.0, 9.0, 9.0], [10.0, 10.0, 10.0]), ([2100.0, 2100.0, 2100.0], [2000.0, 2000.0, 2000.0])
+    found = mean_difference_pct([small, large])
+    assert found.mean == pytest.approx(-2.5) and found.low == pytest.approx(found.high)
+    ours, theirs = [8.0, 11.0, 7.0], [10.0, 10.0, 10.0]
+    assert mean_difference_pct([(ours, theirs)]) == paired_difference_pct(ours, theirs)
+    with pytest.raises(ValueError, match="expected as many in every setting"):
+        mean_difference_pct([small, ([1.0], [2.0])])
 
 
 def test_large_samples_are_drawn_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,7 @@ def test_all_at_once():
 def test_as_a_person_writes_them():
     assert read_arrivals("poisson:load=0.9") == GpuArrivals("poisson", load=0.9)
     assert read_arrivals("diurnal:interval_s=60,swing=0.3") == GpuArrivals("diurnal", interval_s=60.0, swing=0.3)
+    assert read_arrivals("trace:apart=true,load=1") == GpuArrivals("trace", load=1.0, apart=True)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,7 @@ def test_as_a_person_writes_them():
         ("poisson:load=0", "above 0"),
         ("poisson:swing=0.1", "takes no swing"),
         ("diurnal:swing=2", "0 to 1"),
+        ("poisson:apart=true", "takes no apart"),
         ("batch:load=1", "takes no load"),
         ("poisson:lode=1", "did you mean 'load'"),
         ("poisson:kind=batch", "said already"),

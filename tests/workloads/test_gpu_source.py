@@ -59,6 +59,18 @@ def test_windows_of_a_record():
     )
 
 
+def test_windows_that_lie_apart_share_no_job():
+    source = recorded((0.0, 5.0, 7.0, 20.0, 30.0))
+    apart = GpuArrivals("trace", apart=True)
+    windows = [sequence(source, seed, jobs=2, arrivals=apart) for seed in range(2)]
+    assert [window.job_name for window in windows] == [("r0", "r1"), ("r2", "r3")]
+    assert windows[1].arrival_s.tolist() == [0, 13]
+    with pytest.raises(
+        DovetailError, match="make 2 windows of 2 that share none, seeds 0 to 1; there is none for seed 2"
+    ):
+        sequence(source, 2, jobs=2, arrivals=apart)
+
+
 def test_gaps_are_stretched_to_a_load():
     source = recorded((0.0, 5.0, 7.0, 20.0))
     jobs = sequence(source, arrivals=GpuArrivals("trace", load=0.5))

@@ -66,7 +66,8 @@ def open_run_set(
     opened: OpenSetting, asked: Arguments, args: argparse.Namespace, command: str, *, notes: Sequence[str] = ()
 ) -> RecordWriter | None:
     """Check the setting, and say where the records go if they are wanted; nothing is written before all is right."""
-    opened.check(asked.seed)
+    for seed in sorted({asked.seed, asked.seed_range[-1]}):  # of a recorded trace there may be only so many
+        opened.check(seed)
     for text in notes:
         note(text)
     if args.out is None:

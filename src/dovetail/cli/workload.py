@@ -130,6 +130,10 @@ def _configure_import(parser: argparse.ArgumentParser) -> None:
     gpu = parser.add_argument_group(", ".join(GPU_READERS))
     _configure_cluster(gpu)
     gpu.add_argument("--longest", type=float, metavar="S", help="leave out jobs that ran longer than so many seconds")
+    gpu.add_argument(
+        "--from", metavar="S|SHARE%", help="leave out jobs before: seconds after the first, or 60%% of them"
+    )
+    gpu.add_argument("--to", metavar="S|SHARE%", help="the same for jobs from then on")
     gpu.add_argument("--kind", help="what all jobs with GPUs train (drawn)")
     gpu.add_argument("--kinds-seed", type=seed, metavar="N", help="of kinds and estimates that are drawn (0)")
     gpu.add_argument("--error-sigma", type=float, metavar="S", help="of estimates that nobody made (0.5)")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DESCRIBE = {"cluster": None, "jobs": None, "seed": 0, "beside": None, "speeds": None}
 GENERATE = {"cluster": None, "load": None, "interval": None}
-_FILLED_IN = ("cluster", "longest", "kind", "kinds_seed", "error_sigma")
+_FILLED_IN = ("cluster", "longest", "from", "to", "kind", "kinds_seed", "error_sigma")
 IMPORT = {
     "alibaba-gpu2023": _FILLED_IN,
     "alibaba-pai2020": _FILLED_IN,
@@ -88,7 +88,7 @@ def read_foreign(args: argparse.Namespace) -> Imported[GpuSource]:
     from dovetail.workloads.readers.gpu_rows import GpuReadOptions
 
     module, function = READ[args.source].split(":")
-    names = {"kinds_seed": "seed", "longest": "longest_s"}
+    names = {"kinds_seed": "seed", "longest": "longest_s", "from": "start", "to": "end"}
     given = {name: getattr(args, name) for name in IMPORT[args.source] if getattr(args, name) is not None}
     options = GpuReadOptions(**{names.get(name, name): value for name, value in given.items()})
     imported: Imported[GpuSource] = getattr(import_module(f"dovetail.workloads.readers.{module}"), function)(

@@ -129,6 +129,7 @@ class OpenGpuSetting(OpenSetting):
             "load": arrivals.load,
             "interval_s": arrivals.interval_s,
             "swing": arrivals.swing,
+            "apart": arrivals.apart,
             "speeds": self.setting.speeds,
         }
         return {

@@ -8,7 +8,7 @@ numbers always get the same interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,6 +68,32 @@ def paired_difference_pct(
     both = np.column_stack((a, b))
     mean = float(percent(both.mean(axis=0, keepdims=True))[0])
     return _interval(mean, both, percent, seed, resamples, level)
+
+
+def mean_difference_pct(
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+) -> Interval:
+    """Mean over settings of how much our mean is above theirs in percent, each setting counting alike.
+
+    Every setting has a pair of columns, ours and theirs, by job sequence.  Sequences of the same number are resampled
+    together: they may have been drawn from the same numbers, and are not taken for independent.
+    """
+    columns = [column for ours, theirs in pairs for column in _pair(ours, theirs)]
+    if not columns or len({column.size for column in columns}) > 1:
+        raise ValueError(f"columns of {[column.size for column in columns]} values; expected as many in every setting")
+
+    def percent(means: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio: Floats = 100.0 * (means[:, 0::2] / means[:, 1::2] - 1.0).mean(axis=1)
+        return ratio
+
+    every = np.column_stack(columns)
+    mean = float(percent(every.mean(axis=0, keepdims=True))[0])
+    return _interval(mean, every, percent, seed, resamples, level)
 
 
 def _interval(

@@ -20,7 +20,7 @@ KINDS = ("poisson", "diurnal", "uniform", "batch", "trace")
 DAY_S = 86_400.0
 SWING = 0.5  # of the public trace of 2023: the first harmonic of its arrivals over the day is 0.46
 LOAD = 0.9
-_WRITTEN = "poisson:load=0.9, diurnal:interval_s=60,swing=0.3, trace"
+_WRITTEN = "poisson:load=0.9, diurnal:interval_s=60,swing=0.3, trace, trace:apart=true"
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class GpuArrivals:
     midnight when the sequence begins, as a clock that starts at 0 has it in the public trace.  uniform: times drawn
     with equal chance from as long as so many jobs take at this rate.  batch: all at time 0.  trace: a window of
     consecutive recorded jobs, shifted to start at 0, with their recorded gaps; a load or an interval stretches them.
+    Windows begin anywhere, so those of different seeds overlap; `apart`: they lie one after another and share no job,
+    seed 0 is the first, and there are only so many.
 
     The rate is one job in `interval_s` on average, or as many as make the `load`; with neither, a load of 0.9.
     """
@@ -39,6 +41,7 @@ class GpuArrivals:
     load: float | None = None
     interval_s: float | None = None
     swing: float | None = None  # of `diurnal`; none: 0.5
+    apart: bool | None = None  # of `trace`; none: no
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -58,6 +61,8 @@ class GpuArrivals:
                 raise ConfigError(f"arrivals: {self.kind} takes no swing; diurnal does")
             if not 0 <= self.swing <= 1:
                 raise ConfigError(f"arrivals: swing is {self.swing:g}; expected 0 to 1")
+        if self.apart is not None and self.kind != "trace":
+            raise ConfigError(f"arrivals: {self.kind} takes no apart; trace does")
 
     def mean_interval_s(self, mean_gpu_seconds: float, capacity: float) -> float:
         """Seconds between jobs on average, for jobs of so many GPU-seconds on a cluster of so many reference GPUs."""

@@ -87,7 +87,7 @@ class GpuSource:
         if not 1 <= num_jobs <= MAX_JOBS:
             raise DovetailError(f"workload {self.name}: a sequence has 1 to {MAX_JOBS:,} jobs, not {num_jobs}")
         if arrivals.kind == "trace":
-            return self._window(num_jobs, arrivals, cluster, seeds.child("jobs").generator())
+            return self._window(num_jobs, arrivals, cluster, seeds)
         table, users = self._draw(num_jobs, cluster, seeds.child("jobs").generator())
         asked = float((table.workers * table.gpus * table.work_s).mean())
         interval_s = 0.0 if arrivals.kind == "batch" else arrivals.mean_interval_s(asked, self.capacity(cluster))
@@ -120,9 +120,7 @@ class GpuSource:
             raise DovetailError(f"workload {self.name}: none of its {record.num_jobs:,} jobs fits the cluster")
         return record if fit.all() else record.take(np.flatnonzero(fit))
 
-    def _window(
-        self, num_jobs: int, arrivals: GpuArrivals, cluster: GpuCluster, rng: np.random.Generator
-    ) -> GpuWorkload:
+    def _window(self, num_jobs: int, arrivals: GpuArrivals, cluster: GpuCluster, seeds: SeedTree) -> GpuWorkload:
         record = self._fitting(cluster)
         if num_jobs > record.num_jobs:
             lost = self.left_out(cluster)
@@ -130,7 +128,16 @@ class GpuSource:
                 f"workload {self.name}: {num_jobs} jobs in a row asked for, {record.num_jobs} were recorded"
                 + (f" that fit the cluster ({lost} do not)" if lost else "")
             )
-        start = int(rng.integers(record.num_jobs - num_jobs + 1))
+        if arrivals.apart:
+            there = record.num_jobs // num_jobs
+            if seeds.seed >= there:
+                raise DovetailError(
+                    f"workload {self.name}: {record.num_jobs:,} recorded jobs make {there} windows of {num_jobs:,} "
+                    f"that share none, seeds 0 to {there - 1}; there is none for seed {seeds.seed}"
+                )
+            start = seeds.seed * num_jobs
+        else:
+            start = int(seeds.child("jobs").generator().integers(record.num_jobs - num_jobs + 1))
         window = record.take(slice(start, start + num_jobs))
         arrival_s = window.arrival_s - window.arrival_s[0]
         if arrivals.load is not None or arrivals.interval_s is not None:

@@ -1,7 +1,8 @@
 """All orders and places that can be compiled, as one kernel; the rule arrives in `params` (see `gpu_codes`).
 
-What is free only shrinks while jobs are being placed.  So jobs that cannot fit now are left out before anything is
-sorted, and a demand that failed spares all larger ones the search: thousands of waiting jobs cost little.
+What is free only shrinks while jobs are being placed.  So jobs that cannot fit now (`gpu_limits`) are left out before
+anything is copied or sorted, and a demand that failed spares all larger ones the search: thousands of waiting jobs cost
+little.
 """
 
 from __future__ import annotations
@@ -39,11 +40,14 @@ from dovetail.schedulers.kernels.gpu_codes import (
     WHY,
     OrderCode,
 )
+from dovetail.schedulers.kernels.gpu_limits import FEW, FRESH, SLACK, STALE, Limits, measure_limits, no_limits, within
 from dovetail.schedulers.kernels.gpu_placing import FGD, Placing, aligned, drawn, place_gang
 from dovetail.schedulers.kernels.gpu_room import (
     TOLERANCE,
+    Failures,
     Need,
     Room,
+    Undo,
     fits,
     is_known_to_fail,
     no_failures,
@@ -55,7 +59,6 @@ from dovetail.schedulers.kernels.jit import bare, kernel
 FIFO, SJF, SRTF, SMALLEST = int(OrderCode.FIFO), int(OrderCode.SJF), int(OrderCode.SRTF), int(OrderCode.SMALLEST)
 DRF, LAS, RANDOM = int(OrderCode.DRF), int(OrderCode.LAS), int(OrderCode.RANDOM)
 EASY_BACKFILL, TETRIS = int(OrderCode.EASY_BACKFILL), int(OrderCode.TETRIS)
-SLACK = 1e-6  # of a sum of shares
 
 
 def queue_kernel(view: GpuView, params: Floats, state: Ints, starts: Ints, machines: Ints, scores: Floats) -> int:
@@ -65,7 +68,10 @@ def queue_kernel(view: GpuView, params: Floats, state: Ints, starts: Ints, machi
         count_demands(view, state)
     jobs = np.empty(view.job_id.size, np.int64)
     strict = order == FIFO and params[ORDER_NUMBERS] > 0.0
-    count = possible_jobs(view, strict or order == EASY_BACKFILL, jobs)
+    limits = no_limits(view.device_free.shape[1])
+    if view.job_id.size > FEW:
+        measure_limits(see_room(view, params, state), limits)
+    count = possible_jobs(view, state, limits, strict or order == EASY_BACKFILL, order != TETRIS, jobs)
     if count == 0:
         return 0
     room = open_room(view, params, state)
@@ -76,13 +82,13 @@ def queue_kernel(view: GpuView, params: Floats, state: Ints, starts: Ints, machi
         then = open_room(view, params, state)
         tally = open_tally(view, count, machines.size)
         return run_backfill(view, params, state, room, placing, undo, failures, then, tally, starts, machines, scores)
+    trial = Trial(room, placing, undo, failures, limits)
     if order == DRF:
-        used_by = view.user_used.copy()
-        return run_drf(view, params, state, queue, room, placing, undo, failures, used_by, starts, machines, scores)
+        return run_drf(view, params, state, queue, trial, view.user_used.copy(), starts, machines, scores)
     if order == TETRIS:
         stale = Stale(np.empty(count, np.int64), np.zeros(count, np.int64), np.zeros(view.machine_up.size, np.int64))
-        return run_tetris(view, params, state, queue, room, placing, undo, failures, stale, starts, machines, scores)
-    return run_sorted(view, params, state, queue, room, placing, undo, failures, starts, machines, scores)
+        return run_tetris(view, params, state, queue, trial, stale, starts, machines, scores)
+    return run_sorted(view, params, state, queue, trial, starts, machines, scores)
 
 
 class Queue(NamedTuple):
@@ -91,6 +97,16 @@ class Queue(NamedTuple):
     job: Ints  # (n,) job indices, in order
     key: Floats  # (n,)
     heap: Ints  # (n,)
+
+
+class Trial(NamedTuple):
+    """What it takes to try a gang."""
+
+    room: Room
+    placing: Placing
+    undo: Undo
+    failures: Failures
+    limits: Limits
 
 
 class Stale(NamedTuple):
@@ -109,34 +125,45 @@ def need_of(view, state, j):
 
 
 @bare
-def possible_jobs(view, everybody, found):
-    """Job indices that may fit, into `found`: as far as all free GPUs and the most of each resource tell.
+def possible_jobs(view, state, limits, everybody, gangs, found):
+    """Job indices that may fit, into `found`; without `gangs`, those of which a worker may.
 
     `everybody`: all of them, because one that does not fit matters to others.  Returns how many.
     """
-    jobs = view.job_id.size
-    gpus, whole, share, cpus, memory = 0.0, 0, 0.0, -1.0, -1.0
-    for m in range(view.machine_up.size):
-        if view.machine_up[m]:
-            gpus += view.machine_gpus_free[m]
-            whole = max(whole, view.machine_whole_free[m])
-            cpus = max(cpus, view.machine_cpus_free[m])
-            memory = max(memory, view.machine_memory_free[m])
-            share = max(share, min(view.machine_gpus_free[m], 1.0))
+    kinds = MACHINES + 2 * view.machine_up.size
     count = 0
-    for j in range(jobs):
-        each = view.job_gpus[j]
-        if not everybody and (
-            each * view.job_workers[j] > gpus + SLACK
-            or (each >= 1.0 and each > whole)
-            or (each < 1.0 and each > share + SLACK)
-            or view.job_cpus[j] > cpus + TOLERANCE
-            or view.job_memory[j] > memory + TOLERANCE
+    for j in range(view.job_id.size):
+        if everybody or within(
+            limits,
+            view.job_gpus[j],
+            view.job_cpus[j],
+            view.job_memory[j],
+            view.job_types[j] & state[kinds + view.job_kind[j]],
+            view.job_workers[j],
+            gangs,
         ):
-            continue
-        found[count] = j
-        count += 1
+            found[count] = j
+            count += 1
     return count
+
+
+@kernel
+def see_room(view, params, state):
+    """As it is, to be looked at only."""
+    m = view.machine_up.size
+    return Room(
+        view.machine_up,
+        view.device_free,
+        view.machine_gpus_free,
+        view.machine_whole_free,
+        view.machine_cpus_free,
+        view.machine_memory_free,
+        state[MACHINES : MACHINES + m],
+        state[MACHINES + m : MACHINES + 2 * m],
+        params[ARRAYS : ARRAYS + m],
+        params[ARRAYS + m : ARRAYS + 2 * m],
+        params[ARRAYS + 2 * m : ARRAYS + 3 * m],
+    )
 
 
 @kernel
@@ -243,8 +270,9 @@ def work_left(view, j):
 
 
 @bare
-def run_sorted(view, params, state, queue, room, placing, undo, failures, starts, machines, scores):
+def run_sorted(view, params, state, queue, trial, starts, machines, scores):
     """Orders whose keys do not change as jobs are placed."""
+    limits, failures = trial.limits, trial.failures
     order = int(params[ORDER])
     size = queue.job.size
     for i in range(size):
@@ -273,7 +301,9 @@ def run_sorted(view, params, state, queue, room, placing, undo, failures, starts
             size -= 1
         j = queue.job[i]
         need = need_of(view, state, j)
-        fit, affinity = try_gang(room, need, j, placing, undo, failures, machines[used:])
+        fit, affinity = False, 0.0
+        if may_fit(limits, failures, need, machines.size - used):
+            fit, affinity = try_gang(trial, need, j, machines[used:])
         if fit:
             begin_job(starts, scores, count, j, int(params[REASON]), int(params[WHY]), -queue.key[i], affinity)
             count += 1
@@ -284,13 +314,27 @@ def run_sorted(view, params, state, queue, room, placing, undo, failures, starts
 
 
 @bare
-def try_gang(room, need, j, placing, undo, failures, machines):
-    """`place_gang`, unless it is known to fail."""
-    if need.workers > machines.size or is_known_to_fail(failures, need):
-        return False, 0.0
-    fit, affinity = place_gang(room, need, j, placing, undo, machines)
-    if not fit:
-        remember_failure(failures, need)
+def may_fit(limits, failures, need, machines):
+    """False is certain.  Asked before `try_gang`, because passing all that it takes is dear."""
+    return (
+        need.workers <= machines
+        and within(limits, need.gpus, need.cpus, need.memory, need.types, need.workers, True)
+        and not is_known_to_fail(failures, need)
+    )
+
+
+@bare
+def try_gang(trial, need, j, machines):
+    """`place_gang`, and what is learned from it."""
+    limits = trial.limits
+    fit, affinity = place_gang(trial.room, need, j, trial.placing, trial.undo, machines)
+    if fit:
+        if limits.age[0] == FRESH:
+            limits.age[0] = STALE
+    else:
+        remember_failure(trial.failures, need)
+        if limits.age[0] == STALE:
+            measure_limits(trial.room, limits)
     return fit, affinity
 
 
@@ -342,8 +386,9 @@ def share_after(view, params, used, j):
 
 
 @bare
-def run_drf(view, params, state, queue, room, placing, undo, failures, used_by, starts, machines, scores):
+def run_drf(view, params, state, queue, trial, used_by, starts, machines, scores):
     """Keys only grow: the one on top is worked out anew, and taken if it is still on top."""
+    limits, failures = trial.limits, trial.failures
     size = queue.job.size
     for i in range(size):
         queue.key[i] = share_after(view, params, used_by, queue.job[i])
@@ -360,7 +405,9 @@ def run_drf(view, params, state, queue, room, placing, undo, failures, used_by, 
         pop(queue, size)
         size -= 1
         need = need_of(view, state, j)
-        fit, affinity = try_gang(room, need, j, placing, undo, failures, machines[used:])
+        if not may_fit(limits, failures, need, machines.size - used):
+            continue
+        fit, affinity = try_gang(trial, need, j, machines[used:])
         if not fit:
             continue
         begin_job(starts, scores, count, j, int(params[REASON]), int(params[WHY]), -queue.key[i], affinity)
@@ -394,9 +441,10 @@ def gpus_free(room):
 
 
 @bare
-def run_tetris(view, params, state, queue, room, placing, undo, failures, stale, starts, machines, scores):
+def run_tetris(view, params, state, queue, trial, stale, starts, machines, scores):
     """As `run_drf`; the key of a job is stale only once its best machine has been used."""
     jobs, keys, heap = queue.job, queue.key, queue.heap
+    room, limits, failures = trial.room, trial.limits, trial.failures
     total, sum_a, sum_p, size = gpus_free(room), 0.0, 0.0, 0
     for i in range(jobs.size):
         need = need_of(view, state, jobs[i])
@@ -434,7 +482,9 @@ def run_tetris(view, params, state, queue, room, placing, undo, failures, stale,
         size -= 1
         if gone:
             continue
-        fit, affinity = try_gang(room, need, j, placing, undo, failures, machines[used:])
+        if not may_fit(limits, failures, need, machines.size - used):
+            continue
+        fit, affinity = try_gang(trial, need, j, machines[used:])
         if not fit:
             continue
         begin_job(starts, scores, count, j, int(params[REASON]), int(params[WHY]), -keys[i], affinity)

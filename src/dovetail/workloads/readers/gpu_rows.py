@@ -4,7 +4,8 @@ Traces of clusters do not say what is trained.  Unless a kind is given for all, 
 as in the generator; jobs without GPUs are of the kind `cpu`.  Where nobody estimated how long a job takes, its estimate
 is its work times a lognormal error, drawn with the same seed.  How long a job ran, on whatever GPU, counts as its work
 at speed 1.  Jobs are sorted by arrival and the first comes at 0.  Jobs that do not fit the cluster when it is empty are
-left out.  All of this is counted in notes.
+left out.  All of this is counted in notes.  A part of the trace (`start`, `end`) has the jobs of the whole as they are:
+it is cut out after everything is drawn.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ from dovetail.workloads.gpu_schema import ANY_TYPE, JOB_COLUMNS
 from dovetail.workloads.gpu_source import GpuSource
 from dovetail.workloads.gpu_tables import record_from_table
 from dovetail.workloads.readers.imported import Imported
+from dovetail.workloads.readers.time_slice import read_moment, time_slice
 from dovetail.workloads.tables import make_table
 
 
@@ -46,6 +48,8 @@ class GpuReadOptions:
     error_sigma: float = 0.5
     cpus_per_gpu: float = 4.0  # where the trace does not say
     memory_per_gpu: float = 32.0  # GB, the same
+    start: str | None = None  # a moment, see `time_slice`; none: with the first job
+    end: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.error_sigma <= 10:
@@ -56,6 +60,9 @@ class GpuReadOptions:
             raise ConfigError("processors and memory for each GPU must be above 0")
         if self.kind is not None and not self.kind.strip():
             raise ConfigError("the kind of training has no name")
+        for option, moment in (("--from", self.start), ("--to", self.end)):
+            if moment is not None:
+                read_moment(option, moment)
 
 
 @dataclass(frozen=True)
@@ -110,8 +117,11 @@ def finish(
     if chosen is None:
         chosen = read_cluster(otherwise)
         notes.append(f"the trace says nothing of machines: the cluster is {otherwise!r} (--cluster takes another)")
-    record = _fitting(name, record_from_table(table), chosen, notes)
-    notes += _filled_in(rows, options)
+    whole = record_from_table(table)
+    part = _part(name, whole, options, notes)
+    cut = whole.take(part)
+    record = _fitting(name, replace(cut, arrival_s=cut.arrival_s - cut.arrival_s[0]), chosen, notes)
+    notes += _filled_in(rows[part], options)
     return Imported(GpuSource(name, record.num_jobs, chosen, GpuArrivals("trace"), recorded=record), tuple(notes))
 
 
@@ -148,6 +158,23 @@ def _kinds() -> tuple[tuple[str, ...], np.ndarray[tuple[int], np.dtype[np.float6
     generator = GpuCloud()
     names, share = generator.kind_names(), generator.popularity()
     return names, np.cumsum(share) / share.sum()
+
+
+def _part(name: str, record: GpuWorkload, options: GpuReadOptions, notes: list[str]) -> slice:
+    """The jobs that are asked for."""
+    part = time_slice(record.arrival_s, options.start, options.end)
+    count = part.stop - part.start
+    if count == 0:
+        until = "the end" if options.end is None else options.end
+        problem = f"no jobs came from {options.start or 0} to {until}, of {record.arrival_s[-1]:,.0f} s in all"
+        raise InvalidWorkload([Fault(name, None, None, problem, "at least one")])
+    if count < record.num_jobs:
+        first_s, last_s = record.arrival_s[part.start], record.arrival_s[part.stop - 1]
+        notes.append(
+            f"{count:,} of {record.num_jobs:,} jobs are of this part: those that came {first_s:,.0f} to {last_s:,.0f} "
+            "s after the first"
+        )
+    return part
 
 
 def _fitting(name: str, record: GpuWorkload, cluster: GpuCluster, notes: list[str]) -> GpuWorkload:

@@ -33,7 +33,6 @@ class OrderPart(ABC):
     REASON: ClassVar[Reason]
     CODE: ClassVar[int] = -1
     DYNAMIC: ClassVar[bool] = False  # keys change as jobs are placed; they only grow
-    PREEMPTIVE: ClassVar[bool] = False  # running jobs have keys as well, and those with larger ones may be stopped
     WANTS_RUNNING: ClassVar[bool] = False
     VETOES: ClassVar[bool] = False  # `allows` may say no
     TUNE: ClassVar[dict[str, tuple[Any, ...]]] = {}
@@ -60,10 +59,6 @@ class OrderPart(ABC):
     def keys(self, view: GpuView, room: Room, candidates: Candidates) -> Floats:
         """(C,) inf: it is not to be taken now."""
 
-    def waiting_keys(self, view: GpuView, room: Room, jobs: Ints) -> Floats:
-        """(n,) of waiting jobs as a whole, beside those of running ones: for preemption."""
-        return self.keys(view, room, Candidates(jobs, np.full(len(jobs), -1, np.int64)))
-
     def blocked(self, view: GpuView, room: Room, job: int) -> bool:
         """The job does not fit.  True: nobody else may start either."""
         return False
@@ -78,9 +73,17 @@ class OrderPart(ABC):
     def reason(self, job: int) -> Reason:
         return self.REASON
 
+
+class PreemptiveOrder(OrderPart):
+    """One in which running jobs have keys as well, and those with larger ones may be stopped for others."""
+
+    @abstractmethod
     def run_keys(self, view: GpuView) -> Floats:
-        """(R,) of running jobs, beside those of waiting ones: for preemption."""
-        raise NotImplementedError
+        """(R,) of running jobs, beside those of waiting ones."""
+
+    def waiting_keys(self, view: GpuView, room: Room, jobs: Ints) -> Floats:
+        """(n,) of waiting jobs as a whole, beside those of running ones."""
+        return self.keys(view, room, Candidates(jobs, np.full(len(jobs), -1, np.int64)))
 
     def may_stop(self, view: GpuView) -> Bools:
         """(R,) which of them may be stopped at all."""

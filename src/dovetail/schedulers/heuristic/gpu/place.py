@@ -1,7 +1,8 @@
-"""What a place is: it scores machines for the next worker of a gang, given what the ones before it took."""
+"""What a place is: it finds machines for all workers of a gang, at once or worker by worker by a score of machines."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,8 +12,8 @@ from dovetail.core.gpu import Floats, GpuInfo, GpuView, Place
 from dovetail.schedulers.heuristic.gpu.room import Gang, Need, Room
 
 
-class PlacePart:
-    """A place.  A worker goes to the machine with the largest score of those that fit; among equals, the first.
+class PlacePart(ABC):
+    """A place, which says where a gang stands.
 
     One that `schedulers/kernels/gpu_queue` knows has a `CODE`, and what it needs to know in `numbers`.
     """
@@ -39,15 +40,25 @@ class PlacePart:
         """For the compiled twin: of its random numbers."""
         return 0
 
-    def begin(self, view: GpuView) -> None:
+    def begin(self, view: GpuView) -> None:  # noqa: B027 - most places remember nothing
         """A new decision."""
 
-    def scores(self, room: Room, need: Need, job: int, worker: int) -> Floats:
-        """(M,) of machines, for that worker of the job; those where it does not fit mean nothing."""
-        raise NotImplementedError
-
+    @abstractmethod
     def gang(self, room: Room, need: Need, job: int) -> Gang | None:
         """All workers, taken from the room; None, and nothing is taken, if they do not fit."""
+
+
+class ScoringPlace(PlacePart):
+    """One that looks at a worker at a time, given what the ones before it took.
+
+    It goes to the machine with the largest score of those that fit; among equals, the first.
+    """
+
+    @abstractmethod
+    def scores(self, room: Room, need: Need, job: int, worker: int) -> Floats:
+        """(M,) of machines, for that worker of the job; those where it does not fit mean nothing."""
+
+    def gang(self, room: Room, need: Need, job: int) -> Gang | None:
         before = room.copy() if need.workers > 1 else room
         machines: list[int] = []
         devices: list[list[int]] = []

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dovetail.core.gpu import GpuDecision, GpuInfo, GpuView, Ints, Reason
-from dovetail.schedulers.heuristic.gpu.order import OrderPart
+from dovetail.schedulers.heuristic.gpu.order import PreemptiveOrder
 from dovetail.schedulers.heuristic.gpu.place import PlacePart
 from dovetail.schedulers.heuristic.gpu.room import TOLERANCE, Need, Room, allowed_types
 
@@ -22,7 +22,7 @@ NOBODY: Ints = np.zeros(0, np.int64)
 
 
 def make_room(
-    view: GpuView, info: GpuInfo, room: Room, order: OrderPart, place: PlacePart, waiting: Sequence[int]
+    view: GpuView, info: GpuInfo, room: Room, order: PreemptiveOrder, place: PlacePart, waiting: Sequence[int]
 ) -> list[GpuDecision]:
     """Which running jobs to stop; `room` is what is free after the starts of this decision."""
     jobs = np.array(waiting, np.int64)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dovetail.core.gpu import GpuDecision, GpuInfo, GpuKernel, GpuView
-from dovetail.schedulers.heuristic.gpu.order import Candidates, OrderPart
+from dovetail.schedulers.heuristic.gpu.order import Candidates, OrderPart, PreemptiveOrder
 from dovetail.schedulers.heuristic.gpu.place import PlacePart
 from dovetail.schedulers.heuristic.gpu.preemption import make_room
 from dovetail.schedulers.heuristic.gpu.room import Need, Room
@@ -40,7 +40,7 @@ class QueueScheduler:
 
     def kernel(self) -> GpuKernel | None:
         """None where a part is not known to the compiled twin, or running jobs are to be stopped."""
-        if self.order.CODE < 0 or self.place.CODE < 0 or self._stops():
+        if self.order.CODE < 0 or self.place.CODE < 0 or self._stopping() is not None:
             return None
         from dovetail.schedulers.heuristic.gpu.compiled import queue_kernel_of
 
@@ -50,9 +50,10 @@ class QueueScheduler:
         room = Room.of(view, self._info)
         self.place.begin(view)
         found = self._starts(view, room)
-        if self._stops() and view.time_s > self._stopped_at_s:
+        stopping = self._stopping()
+        if stopping is not None and view.time_s > self._stopped_at_s:
             waiting = [job for job in range(len(view.job_id)) if job not in {one.job for one in found}]
-            stops = make_room(view, self._info, room, self.order, self.place, waiting)
+            stops = make_room(view, self._info, room, stopping, self.place, waiting)
             if stops:
                 self._stopped_at_s = view.time_s
             found += stops
@@ -61,8 +62,9 @@ class QueueScheduler:
     def begun(self, view: GpuView, job: int) -> None:
         """A job starts where its gang was placed last; for those that learn from it."""
 
-    def _stops(self) -> bool:
-        return self.order.PREEMPTIVE and self._info.preemption
+    def _stopping(self) -> PreemptiveOrder | None:
+        """The order, if it may stop running jobs."""
+        return self.order if isinstance(self.order, PreemptiveOrder) and self._info.preemption else None
 
     def _starts(self, view: GpuView, room: Room) -> list[GpuDecision]:
         order = self.order

@@ -14,12 +14,12 @@ from typing import ClassVar
 import numpy as np
 
 from dovetail.core.gpu import Bools, Floats, GpuView, Reason
-from dovetail.schedulers.heuristic.gpu.order import Candidates, OrderPart
+from dovetail.schedulers.heuristic.gpu.order import Candidates, PreemptiveOrder
 from dovetail.schedulers.heuristic.gpu.room import Room
 from dovetail.schedulers.kernels.gpu_codes import SECOND_QUEUE_S, OrderCode
 
 
-class Las(OrderPart):
+class Las(PreemptiveOrder):
     @dataclass(frozen=True)
     class Params:
         threshold_s: float = field(
@@ -32,7 +32,6 @@ class Las(OrderPart):
 
     REASON = Reason.LEAST_SERVED
     CODE = OrderCode.LAS
-    PREEMPTIVE = True
     TUNE: ClassVar = {"threshold_s": (3_600.0, 14_400.0, 57_600.0, 200_000.0)}
 
     def numbers(self) -> tuple[float, ...]:

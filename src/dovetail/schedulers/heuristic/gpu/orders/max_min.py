@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from dovetail.core.gpu import Bools, Floats, GpuInfo, GpuView, Ints, Reason
-from dovetail.schedulers.heuristic.gpu.order import Candidates, OrderPart
+from dovetail.schedulers.heuristic.gpu.order import Candidates, PreemptiveOrder
 from dovetail.schedulers.heuristic.gpu.room import Need, Room, allowed_types
 from dovetail.schedulers.optimise.program import Program
 
@@ -34,7 +34,7 @@ Alike = tuple[int, int, float]
 """Kind, mask of types, GPUs of the gang."""
 
 
-class MaxMin(OrderPart):
+class MaxMin(PreemptiveOrder):
     @dataclass(frozen=True)
     class Params:
         every_s: float = field(default=360.0, metadata={"help": "seconds after which the shares are worked out anew"})
@@ -47,7 +47,6 @@ class MaxMin(OrderPart):
                 raise ValueError(f"margin is {self.margin}; expected a factor of 1 or more")
 
     REASON = Reason.FURTHEST_BELOW_FAIR_SHARE
-    PREEMPTIVE = True
     TUNE: ClassVar = {"every_s": (60.0, 360.0, 1800.0)}
 
     def reset(self, info: GpuInfo, rng: np.random.Generator) -> None:

@@ -13,12 +13,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dovetail.core.gpu import Floats, GpuView, Ints, Reason
-from dovetail.schedulers.heuristic.gpu.order import Candidates, OrderPart, gpu_time
+from dovetail.schedulers.heuristic.gpu.order import Candidates, PreemptiveOrder, gpu_time
 from dovetail.schedulers.heuristic.gpu.room import Room
 from dovetail.schedulers.kernels.gpu_codes import OrderCode
 
 
-class Srtf(OrderPart):
+class Srtf(PreemptiveOrder):
     @dataclass(frozen=True)
     class Params:
         by: Literal["area", "time"] = field(default="area", metadata={"help": "GPU-time left, or time alone"})
@@ -30,7 +30,6 @@ class Srtf(OrderPart):
 
     REASON = Reason.LEAST_LEFT
     CODE = OrderCode.SRTF
-    PREEMPTIVE = True
     TUNE: ClassVar = {"by": ("area", "time")}
 
     def numbers(self) -> tuple[float, ...]:

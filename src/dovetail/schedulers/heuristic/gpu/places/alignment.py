@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.core.gpu import Floats, Place
-from dovetail.schedulers.heuristic.gpu.place import PlacePart
+from dovetail.schedulers.heuristic.gpu.place import ScoringPlace
 from dovetail.schedulers.heuristic.gpu.room import Need, Room
 from dovetail.schedulers.kernels.gpu_codes import PlaceCode
 
 
-class Alignment(PlacePart):
+class Alignment(ScoringPlace):
     WHY = Place.BEST_ALIGNED
     CODE = PlaceCode.ALIGNMENT
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.core.gpu import Floats, GpuInfo, GpuView, Ints, Place
-from dovetail.schedulers.heuristic.gpu.place import PlacePart
+from dovetail.schedulers.heuristic.gpu.place import ScoringPlace
 from dovetail.schedulers.heuristic.gpu.room import TOLERANCE, Need, Room, allowed_types
 from dovetail.schedulers.kernels.gpu_codes import MOST_CLASSES, PlaceCode
 
@@ -24,7 +24,7 @@ Demand = tuple[int, int, int, int]
 """Thousandths of a GPU, processors, GB, and a mask of types."""
 
 
-class Fgd(PlacePart):
+class Fgd(ScoringPlace):
     WHY = Place.LEAST_FRAGMENTATION
     CODE = PlaceCode.FGD
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.core.gpu import Floats, Place
-from dovetail.schedulers.heuristic.gpu.place import PlacePart
+from dovetail.schedulers.heuristic.gpu.place import ScoringPlace
 from dovetail.schedulers.heuristic.gpu.room import Need, Room
 from dovetail.schedulers.kernels.gpu_codes import PlaceCode
 
 
-class FirstFit(PlacePart):
+class FirstFit(ScoringPlace):
     WHY = Place.FIRST_FIT
     CODE = PlaceCode.FIRST_FIT
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.core.gpu import Floats, Place
-from dovetail.schedulers.heuristic.gpu.place import PlacePart
+from dovetail.schedulers.heuristic.gpu.place import ScoringPlace
 from dovetail.schedulers.heuristic.gpu.room import Need, Room
 from dovetail.schedulers.kernels.gpu_codes import PlaceCode
 
 
-class LeastAllocated(PlacePart):
+class LeastAllocated(ScoringPlace):
     WHY = Place.LEAST_ALLOCATED
     CODE = PlaceCode.LEAST_ALLOCATED
 

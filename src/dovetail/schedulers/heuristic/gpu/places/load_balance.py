@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dovetail.core.gpu import Floats, Place
-from dovetail.schedulers.heuristic.gpu.place import PlacePart
+from dovetail.schedulers.heuristic.gpu.place import ScoringPlace
 from dovetail.schedulers.heuristic.gpu.room import Need, Room
 from dovetail.schedulers.kernels.gpu_codes import PlaceCode
 
 
-class LoadBalance(PlacePart):
+class LoadBalance(ScoringPlace):
     WHY = Place.MOST_FREE
     CODE = PlaceCode.LOAD_BALANCE
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from dovetail.core.gpu import Floats, GpuInfo, GpuView, Place
 from dovetail.schedulers.heuristic.gpu.chance import drawn
-from dovetail.schedulers.heuristic.gpu.place import PlacePart
+from dovetail.schedulers.heuristic.gpu.place import ScoringPlace
 from dovetail.schedulers.heuristic.gpu.room import Need, Room
 from dovetail.schedulers.kernels.gpu_codes import MOST_WORKERS, PlaceCode
 
 
-class Random(PlacePart):
+class Random(ScoringPlace):
     WHY = Place.DRAWN_AT_RANDOM
     CODE = PlaceCode.RANDOM
 

@@ -1,0 +1,271 @@
+"""GPU jobs: all schedulers on three sizes of cluster, of one type of GPU and of four, as in the paper of DAS.
+
+    .venv/bin/python experiments/gpu_settings.py --write
+    .venv/bin/python experiments/gpu_settings.py --only small medium --das mine=runs/das/checkpoint
+    .venv/bin/python experiments/gpu_settings.py --ablation DA=runs/da-0/checkpoint DA=runs/da-1/checkpoint ...
+
+All schedulers meet the same sequences (seeds 0, 1, ...; training takes others), and differences are paired.  Published
+baselines are those that DAS was published with; the others are what users run today, and orders and places of ours.
+The yardstick is the best published one of each size: by completion time for completion times, by fee for fees.
+
+`--das NAME=CHECKPOINT` takes several networks (the bundled one; none: `--das` alone).  `--ablation VARIANT=CHECKPOINT`
+may name a variant several times, once for each training seed: its row is the mean over these networks.
+
+Comparisons are kept in OUT, a directory for each setting, which `dovetail report` reads, and gone on with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from commands import dovetail, publish, table
+from elastic_settings import spec_of
+
+from dovetail.core.gpu import Floats
+from dovetail.evaluation.statistics import Interval, bootstrap_mean, mean_difference_pct, paired_difference_pct
+from dovetail.records.directory import read_records
+from dovetail.records.summary import Entry
+
+PUBLISHED = (
+    "gpu/fifo+first-fit",
+    "gpu/fifo+load-balance",
+    "gpu/drf+first-fit",
+    "gpu/drf+load-balance",
+    "gpu/tetris",
+    "gpu/malo",
+    "gpu/mosa",
+    "gpu/dl2",
+    "gpu/rifling",
+)
+MODERN = (
+    "gpu/sjf+topology",
+    "gpu/srtf+topology",
+    "gpu/srtf+fastest",
+    "gpu/srtf+pack",
+    "gpu/srtf+fgd",
+    "gpu/tetris+topology",
+    "gpu/tetris+fastest",
+    "gpu/las+topology",
+    "gpu/max-min+topology",
+    "gpu/easy-backfill+topology",
+    "gpu/fifo+least-allocated",
+    "gpu/fifo+most-allocated",
+    "gpu/fifo+fgd",
+)
+SIZES = ("small", "medium", "large")
+MIXED = tuple(f"{size}-mixed" for size in SIZES)
+DAS, BUNDLED = "gpu/das", "cloud"
+JCT, FEE = "avg_jct_s", "avg_fee_usd"
+MINUTE_S = 60.0
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A setting, and what came out: scheduler -> metric -> value by seed, for seeds from 0 on."""
+
+    name: str
+    values: dict[str, dict[str, Floats]]
+    run_s: dict[str, float] = field(default_factory=dict)  # mean time of a sequence, by scheduler
+
+    def mean(self, name: str, metric: str = JCT) -> float:
+        return float(self.values[name][metric].mean())
+
+    def best(self, metric: str, among: Sequence[str] = PUBLISHED) -> str:
+        """The lowest mean."""
+        return min((name for name in among if name in self.values), key=lambda name: self.mean(name, metric))
+
+    def difference(self, name: str, other: str, metric: str) -> Interval:
+        """Paired, in percent, on the sequences that both have met."""
+        ours, theirs = self.values[name][metric], self.values[other][metric]
+        shared = min(len(ours), len(theirs))
+        return paired_difference_pct(ours[:shared], theirs[:shared])
+
+    def with_mean_of(self, groups: Mapping[str, Sequence[str]]) -> Point:
+        """And rows that are the means of others, sequence by sequence."""
+        made = {
+            name: {
+                metric: np.mean([self.values[each][metric] for each in members], axis=0)
+                for metric in self.values[members[0]]
+            }
+            for name, members in groups.items()
+        }
+        return Point(self.name, self.values | made, self.run_s)
+
+
+def measured(name: str, options: Sequence[str], specs: Sequence[str], args: argparse.Namespace) -> Point:
+    """Run what is missing."""
+    where = args.out / name
+    words = ("compare", "gpu", *options, "--out", str(where), "--workers", str(args.workers))
+    dovetail(*words, "--seeds", str(args.seeds), "--schedulers", ",".join(specs))
+    return read_point(name, where, args.seeds)
+
+
+def read_point(name: str, directory: Path, seeds: int) -> Point:
+    summary = read_records(directory).summary
+    values: dict[str, dict[str, Floats]] = {}
+    for entry in summary.entries:
+        rows = summary.rows(entry)
+        rows = rows[summary.seed[rows] < seeds]
+        values[spec_of(entry)] = {metric: column[rows] for metric, column in summary.metrics.items()}
+    spent: dict[str, list[float]] = {}
+    for row in json.loads((directory / "timings.json").read_text(encoding="utf-8"))["rows"]:
+        spent.setdefault(spec_of(Entry(row["scheduler"], row["params"])), []).append(row["run_s"])
+    return Point(name, values, {spec: float(np.mean(each)) for spec, each in spent.items()})
+
+
+def das_spec(checkpoint: str) -> str:
+    """As records name it: without the parameter where it is the bundled one."""
+    return DAS if checkpoint == BUNDLED else f"{DAS}:checkpoint={checkpoint}"
+
+
+def named(text: str) -> tuple[str, str]:
+    """NAME=CHECKPOINT; a checkpoint alone is its own name."""
+    name, given, checkpoint = text.partition("=")
+    if given and not (name and checkpoint):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected NAME=CHECKPOINT")
+    return (name, checkpoint) if given else (text, text)
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def percent(found: Interval) -> str:
+    return f"{found.mean:+.1f} %" + (f" [{found.low:+.1f}, {found.high:+.1f}]" if found.known else "")
+
+
+def scheduler_table(point: Point, titles: Mapping[str, str]) -> str:
+    """Those that have a title, the fastest first."""
+    fast, cheap = point.best(JCT), point.best(FEE)
+    head = ["scheduler", "average JCT, min", f"to `{fast}`, best published", "average fee, USD"]
+    head += [f"to `{cheap}`, best published by fee", "average wait, min", "relative speed", "sequences"]
+    lines = []
+    for name in sorted((name for name in titles if name in point.values), key=point.mean):
+        jct = bootstrap_mean(point.values[name][JCT] / MINUTE_S)
+        lines.append(
+            [
+                titles[name],
+                f"{jct.mean:.1f}" + (f" [{jct.low:.1f}, {jct.high:.1f}]" if jct.known else ""),
+                "" if name == fast else percent(point.difference(name, fast, JCT)),
+                f"{point.mean(name, FEE):.2f}",
+                "" if name == cheap else percent(point.difference(name, cheap, FEE)),
+                f"{point.mean(name, 'avg_wait_s') / MINUTE_S:.1f}",
+                f"{100 * point.mean(name, 'relative_speed'):.1f} %",
+                str(len(point.values[name][JCT])),
+            ]
+        )
+    return table(head, lines)
+
+
+def average_table(points: Sequence[Point], titles: Mapping[str, str]) -> str:
+    """JCT in minutes / fee in dollars as in the published table, and the mean of the differences of the sizes."""
+    everywhere = [name for name in titles if all(name in point.values for point in points)]
+    head = ["scheduler", *(point.name for point in points), "average", "JCT to the best published of each size"]
+    head += ["fee to the cheapest published of each size"]
+    lines = []
+    for name in sorted(everywhere, key=lambda name: mean_over(points, name, JCT)):
+        cells = [f"{point.mean(name) / MINUTE_S:.1f} / {point.mean(name, FEE):.2f}" for point in points]
+        average = f"{mean_over(points, name, JCT) / MINUTE_S:.1f} / {mean_over(points, name, FEE):.2f}"
+        found = [percent(over_sizes(points, name, lambda p, m=metric: p.best(m), metric)) for metric in (JCT, FEE)]
+        lines.append([titles[name], *cells, average, *found])
+    return table(head, lines)
+
+
+def mean_over(points: Sequence[Point], name: str, metric: str) -> float:
+    return float(np.mean([point.mean(name, metric) for point in points]))
+
+
+def over_sizes(points: Sequence[Point], name: str, other: Callable[[Point], str], metric: str) -> Interval:
+    """The mean over sizes of the difference to another of each size, in percent."""
+    pairs = [(point.values[name][metric], point.values[other(point)][metric]) for point in points]
+    shared = min(len(column) for pair in pairs for column in pair)
+    return mean_difference_pct([(ours[:shared], theirs[:shared]) for ours, theirs in pairs])
+
+
+def ablation_table(points: Sequence[Point], variants: Mapping[str, Sequence[str]]) -> str:
+    """A row for each variant: means over its networks and over sequences, against the first variant."""
+    points = [point.with_mean_of(variants) for point in points]
+    first = next(iter(variants))
+    head = ["variant", "networks", *(f"{point.name}, JCT min / fee USD" for point in points), "its networks, JCT min"]
+    head += ["JCT to the best published", f"JCT to {first}", f"fee to {first}"]
+    lines = []
+    for variant, members in variants.items():
+        apart = sorted(mean_over(points, member, JCT) / MINUTE_S for member in members)
+        lines.append(
+            [
+                variant,
+                str(len(members)),
+                *(f"{point.mean(variant) / MINUTE_S:.1f} / {point.mean(variant, FEE):.2f}" for point in points),
+                f"{apart[0]:.1f} to {apart[-1]:.1f}",
+                percent(over_sizes(points, variant, lambda point: point.best(JCT), JCT)),
+                *(
+                    "" if variant == first else percent(over_sizes(points, variant, lambda _: first, metric))
+                    for metric in (JCT, FEE)
+                ),
+            ]
+        )
+    return table(head, lines)
+
+
+def cost_table(points: Sequence[Point], titles: Mapping[str, str]) -> str:
+    """CPU seconds of a sequence, the most expensive first."""
+    known = [name for name in titles if any(name in point.run_s for point in points)]
+    known.sort(key=lambda name: -max(point.run_s.get(name, 0.0) for point in points))
+    rows = [
+        [titles[name], *(f"{point.run_s[name]:.3g}" if name in point.run_s else "" for point in points)]
+        for name in known
+    ]
+    return table(["scheduler", *(point.name for point in points)], rows)
+
+
+# --- the experiment --------------------------------------------------------------------------------------------------
+
+
+def add_options(parser: argparse.ArgumentParser, out: Path) -> None:
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=1, help="processes (1)")
+    parser.add_argument("--das", nargs="*", type=named, default=[(BUNDLED, BUNDLED)], metavar="NAME=CHECKPOINT")
+    parser.add_argument("--out", type=Path, default=out)
+    parser.add_argument("--write", action="store_true", help="record the tables in experiments/results/")
+
+
+def shown(networks: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """What the tables of schedulers show: spec -> title."""
+    titles = {name: f"`{name}`" + (" (published)" if name in PUBLISHED else "") for name in (*PUBLISHED, *MODERN)}
+    return titles | {das_spec(checkpoint): f"**`{DAS}` ({name})**" for name, checkpoint in networks}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_options(parser, Path("runs/gpu_settings"))
+    parser.add_argument("--only", nargs="+", choices=(*SIZES, *MIXED), default=(*SIZES, *MIXED), metavar="NAME")
+    parser.add_argument("--ablation", nargs="*", type=named, default=[], metavar="VARIANT=CHECKPOINT")
+    args = parser.parse_args()
+    titles = shown(args.das)
+    variants: dict[str, list[str]] = {}
+    for variant, checkpoint in args.ablation:
+        variants.setdefault(variant, []).append(das_spec(checkpoint))
+    specs = list(dict.fromkeys([*titles, *(spec for members in variants.values() for spec in members)]))
+    points = {name: measured(name, ("--workload", name), specs, args) for name in args.only}
+    texts = [
+        f"Sequences of seeds 0 to {args.seeds - 1}. Means with 95 % intervals (bootstrap over sequences); differences "
+        "are paired, sequence by sequence. Published: the baselines of the paper of DAS."
+    ]
+    for title, names in (("of one type of GPU", SIZES), ("of four types of GPUs", MIXED)):
+        here = [points[name] for name in names if name in points]
+        texts += [f"## `{point.name}`\n\n{scheduler_table(point, titles)}" for point in here]
+        if len(here) > 1:
+            about = "JCT in minutes / fee in dollars; differences are the mean of those of the sizes."
+            texts.append(f"## All sizes, clusters {title}\n\n{about}\n\n{average_table(here, titles)}")
+        if here and variants:
+            texts.append(f"## Ablation, clusters {title}\n\n{ablation_table(here, variants)}")
+    texts.append(f"## CPU seconds of a sequence\n\n{cost_table(list(points.values()), titles)}")
+    publish("gpu_settings", "GPU jobs in every setting", "\n\n".join(texts), write=args.write)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""The experiment over settings of GPU jobs: what it compares, and how it reads what it kept."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentTypeError
+
+import commands
+import gpu_settings
+import numpy as np
+import pytest
+from gpu_settings import (
+    FEE,
+    JCT,
+    MODERN,
+    PUBLISHED,
+    Point,
+    ablation_table,
+    average_table,
+    das_spec,
+    named,
+    scheduler_table,
+    shown,
+)
+
+from dovetail import SCHEDULERS
+from dovetail.evaluation.contenders import Contender
+
+BEST, OTHER, CHEAP = "gpu/malo", "gpu/fifo+first-fit", "gpu/drf+first-fit"
+
+
+def point(name="made up", **minutes):
+    values = {
+        {"malo": BEST, "fifo": OTHER, "drf": CHEAP, "das": gpu_settings.DAS}.get(one, f"gpu/das:checkpoint={one}"): {
+            JCT: 60.0 * np.array(jct, dtype=float),
+            FEE: np.full(len(jct), 10.0 if one == "drf" else 20.0),
+            "avg_wait_s": np.full(len(jct), 120.0),
+            "relative_speed": np.full(len(jct), 0.9),
+        }
+        for one, jct in minutes.items()
+    }
+    return Point(name, values)
+
+
+def test_every_scheduler_exists_and_none_of_the_list_is_forgotten():
+    listed = set(SCHEDULERS.names("gpu")) - {gpu_settings.DAS, "gpu/random"}
+    assert listed <= set(PUBLISHED) | set(MODERN)
+    assert all(Contender.of(name, "gpu").name == name for name in (*PUBLISHED, *MODERN))
+    assert not set(PUBLISHED) & set(MODERN)
+
+
+def test_times_and_fees_have_yardsticks_of_their_own():
+    made_up = point(malo=[10, 20], fifo=[20, 20], drf=[40, 40], das=[9, 18])
+    rows = scheduler_table(made_up, shown([("mine", "cloud")])).splitlines()
+    assert "to `gpu/malo`, best published" in rows[0] and "to `gpu/drf+first-fit`, best published by fee" in rows[0]
+    assert rows[2].startswith("| **`gpu/das` (mine)** | 13.5 [9.0, 18.0] | -10.0 % [-10.0, -10.0] | 20.00 | +100.0 %")
+    assert rows[3].startswith("| `gpu/malo` (published) | 15.0 [10.0, 20.0] |  | 20.00 |")
+    assert rows[3].endswith("| 2.0 | 90.0 % | 2 |")
+
+
+def test_the_average_over_sizes_is_that_of_their_percentages():
+    small, large = point("small", malo=[100, 100], das=[90, 90]), point("large", malo=[10, 10], das=[10.4, 10.4])
+    rows = average_table([small, large], shown([("mine", "cloud")])).splitlines()
+    assert "| small | large | average |" in rows[0]
+    assert "| 90.0 / 20.00 | 10.4 / 20.00 | 50.2 / 20.00 | -3.0 % [-3.0, -3.0] | +0.0 % [+0.0, +0.0] |" in rows[2]
+
+
+def test_a_variant_is_the_mean_of_its_networks():
+    made_up = point(malo=[100, 100], a=[100, 110], b=[120, 110], c=[88, 88])
+    variants = {"DA": [das_spec("a"), das_spec("b")], "both": [das_spec("c")]}
+    rows = ablation_table([made_up], variants).splitlines()
+    assert rows[2].startswith("| DA | 2 | 110.0 / 20.00 | 105.0 to 115.0 | +10.0 % [+10.0, +10.0] |  |  |")
+    assert rows[3].startswith("| both | 1 | 88.0 / 20.00 | 88.0 to 88.0 | -12.0 % [-12.0, -12.0] | -20.0 % [-20.0")
+
+
+def test_names_of_networks():
+    assert named("mine=runs/das/checkpoint") == ("mine", "runs/das/checkpoint")
+    assert named("cloud") == ("cloud", "cloud")
+    with pytest.raises(ArgumentTypeError, match="expected NAME=CHECKPOINT"):
+        named("mine=")
+    assert das_spec("cloud") == "gpu/das" and das_spec("x/y") == "gpu/das:checkpoint=x/y"
+
+
+def test_it_runs_keeps_and_records(tmp_path, monkeypatch, capsys):
+    """The whole script, with settings so small that it takes seconds; a second run adds networks only."""
+    monkeypatch.setattr(commands, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(gpu_settings, "PUBLISHED", ("gpu/fifo+first-fit", "gpu/tetris"))
+    monkeypatch.setattr(gpu_settings, "MODERN", ("gpu/srtf+topology",))
+    options = gpu_settings.measured
+    monkeypatch.setattr(
+        gpu_settings, "measured", lambda name, words, *rest: options(name, (*words, "--jobs", "10"), *rest)
+    )
+    words = ["--only", "small", "medium", "--seeds", "2", "--out", str(tmp_path), "--write"]
+    monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words, "--das"])
+    gpu_settings.main()
+    assert "gpu/das" not in capsys.readouterr().out.replace("the paper of DAS", "")
+    monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words, "--ablation", "DA=cloud", "both=cloud"])
+    gpu_settings.main()
+    written = (tmp_path / "results" / "gpu_settings.md").read_text()
+    assert "## `medium`" in written and "## All sizes, clusters of one type of GPU" in written
+    assert "**`gpu/das` (cloud)**" in written and "| both | 1 |" in written
+    assert "## CPU seconds of a sequence" in written and written.splitlines()[-1] in capsys.readouterr().out

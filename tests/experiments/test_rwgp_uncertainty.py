@@ -1,0 +1,71 @@
+"""What the random-walk Gaussian process is uncertain of, and what it is not."""
+
+from __future__ import annotations
+
+import sys
+
+import commands
+import numpy as np
+import pytest
+import rwgp_uncertainty as experiment
+from rwgp_uncertainty import MACHINES, as_learned, by_hand, make_scene
+
+SEEDS = range(5)
+OFTEN, THRICE, SLOW, CONTRADICTORY, CHANGING, LIKE_OFTEN, NEVER, ONCE = range(8)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_more_was_seen_of_a_state_the_less_is_unknown(seed):
+    unknown = by_hand(make_scene(seed)).unknown
+    assert unknown[OFTEN] < unknown[THRICE] < unknown[ONCE] < unknown[NEVER] <= 1.0
+    deviation = by_hand(make_scene(seed)).deviation
+    assert deviation[OFTEN] < deviation[THRICE] < deviation[ONCE] < deviation[NEVER]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_machine_that_was_never_used_is_known_as_well_as_those_like_it(seed):
+    known = by_hand(make_scene(seed))
+    assert known.unknown[LIKE_OFTEN] == pytest.approx(known.unknown[OFTEN], rel=0.1)
+    assert known.mean[LIKE_OFTEN] == pytest.approx(known.mean[OFTEN], abs=0.02)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ever_other_neighbours_leave_more_unknown_than_as_many_runs_in_one_state(seed):
+    unknown = by_hand(make_scene(seed)).unknown
+    assert unknown[CHANGING] > unknown[OFTEN]
+
+
+def test_the_variance_depends_on_where_was_observed_not_on_what():
+    """Contradictory measurements make nothing uncertain: that is what fixed noise means."""
+    scene = make_scene()
+    known = by_hand(scene)
+    assert known.unknown[CONTRADICTORY] == pytest.approx(known.unknown[SLOW], rel=0.01)
+    other = by_hand(scene, np.random.default_rng(1).normal(size=len(scene.measured)))
+    np.testing.assert_array_equal(other.deviation, known.deviation)
+    assert not np.allclose(other.mean, known.mean)
+    seen = scene.measured[scene.where == CONTRADICTORY]
+    assert seen.min() < known.mean[CONTRADICTORY] < seen.max()
+
+
+def test_means_follow_what_was_measured():
+    mean = by_hand(make_scene()).mean
+    assert mean[SLOW] < mean[CONTRADICTORY] < mean[OFTEN] < 0
+
+
+def test_the_network_sees_the_same_scene():
+    """The share that it does not know is one, of its own similarities: nothing measured, nothing known."""
+    scene = make_scene()
+    known = as_learned(scene, "cloud")
+    assert ((known.unknown > 0) & (known.unknown < 1)).all() and np.isfinite(known.mean).all()
+    assert len(known.mean) == len(MACHINES)
+
+
+def test_it_draws_and_records(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(commands, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(experiment, "PICTURE", tmp_path / "images" / "rwgp_uncertainty.png")
+    monkeypatch.setattr(sys, "argv", ["experiments/rwgp_uncertainty.py", "--write"])
+    experiment.main()
+    written = (tmp_path / "results" / "rwgp_uncertainty.md").read_text()
+    assert "| m6: no run, like none |" in written and "docs/images/rwgp_uncertainty.png" in written
+    assert (tmp_path / "images" / "rwgp_uncertainty.png").stat().st_size > 10_000
+    assert written.splitlines()[-1] in capsys.readouterr().out
