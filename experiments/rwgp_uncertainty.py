@@ -22,7 +22,7 @@ from commands import publish, table
 
 from dovetail.core.gpu import Floats, Ints
 from dovetail.schedulers.learned.das.checkpoint import load_checkpoint
-from dovetail.schedulers.learned.das.forward import AMPLITUDE, LENGTH, affinity
+from dovetail.schedulers.learned.das.forward import AMPLITUDE, LENGTH, affinity, similar
 from dovetail.schedulers.learned.das.random_walk import RandomWalk, walk_among
 from dovetail.schedulers.learned.das.scheduler import find_checkpoint
 from dovetail.schedulers.learned.das.shape import NODE_COLUMNS
@@ -149,13 +149,14 @@ def as_learned(scene: Scene, checkpoint: str) -> Known:
     """The same by a network; what `affinity` has at hand before it looks at any run is made anew."""
     network = load_checkpoint(find_checkpoint(checkpoint)).network
     weights, count = network.weights, len(MACHINES)
-    _, mean, factor = affinity(weights, count, scene.columns, scene.rack, scene.measured)
-    scale = float(np.exp(weights.scalars[AMPLITUDE]))
+    at, rack = np.concatenate((np.arange(count), scene.where)), scene.rack[:count]
     hidden = np.maximum(scene.columns @ weights.place_in + weights.place_in_bias, 0.0)
-    learned = np.logaddexp(0.0, hidden @ weights.walk + weights.walk_bias)
-    near = float(np.logaddexp(0.0, network.parameters["place.walk.topology"][0]))
-    similar = np.hstack([learned, near * np.eye(scene.rack.max() + 1)[scene.rack]])
-    spread, core_inverse = walk_among(similar, 1.0 / (1.0 + np.exp(-weights.scalars[LENGTH])))
+    walked = np.logaddexp(0.0, hidden @ weights.walk + weights.walk_bias)
+    machines, runs = walked[:count].copy(), walked[count:].copy()
+    _, mean, factor, _ = affinity(weights, scene.columns[:count].copy(), at, rack, runs, scene.measured)
+    scale = float(np.exp(weights.scalars[AMPLITUDE]))
+    features = similar(weights, machines, runs, at, rack)
+    spread, core_inverse = walk_among(features, 1.0 / (1.0 + np.exp(-weights.scalars[LENGTH])))
     before = np.diag(RandomWalk(spread, core_inverse).kernel())[:count] - 1.0
     shared = (factor**2).sum(axis=1)
     return Known(mean, scale * np.sqrt(1.0 + shared), shared / before)

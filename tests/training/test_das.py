@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +126,17 @@ def test_directories_that_do_not_fit(tmp_path: Path) -> None:
     (tmp_path / "run/state.npz").write_bytes(b"nothing")
     with pytest.raises(DovetailError, match="cannot be read"):
         DasTrainRun(tmp_path / "run", job(), "", resume=True)
+
+
+def test_interrupted_while_it_prepares_it_begins_anew(tmp_path: Path) -> None:
+    setting = GpuSetting("small", jobs=40)
+    shape = replace(SMALL, kinds=setting.open().sequence(0).kind_name)
+    what = replace(job(neighbours=2, iterations=1, rules=1), settings=(setting,), shape=shape)
+    run = DasTrainRun(tmp_path / "parts", what, "", resume=False)
+    with closing(start_workers(what, 1)) as workers:
+        first = next(run.go_on(workers, lambda: False))  # and then somebody presses Ctrl-C
+    assert first.prepared.startswith("neighbours: ")
+    parts, whole = trained(tmp_path / "parts", what, resume=True), trained(tmp_path / "whole", what)
+    assert whole.parameters["neighbours.device.feel"].any()
+    for name, value in whole.parameters.items():
+        assert np.array_equal(parts.parameters[name], value), name

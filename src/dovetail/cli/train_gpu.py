@@ -17,7 +17,7 @@ from dovetail.core.errors import ConfigError, UnknownName
 from dovetail.core.spec import parse_assignments, read_overrides, split_specs
 
 if TYPE_CHECKING:
-    from dovetail.training.das_run import DasTrainJob, DasTrainRun
+    from dovetail.training.das_run import DasTrainJob, DasTrainRun, Progress
 
 RIVALS = "gpu/fifo+first-fit,gpu/srtf+topology"
 
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
             note(f"going on after iteration {train.iteration}")
         try:
             for progress in train.go_on(workers, stop_after(args.minutes)):
-                _tell(train, progress.figures)
+                _tell(train, progress)
             finished = True
         except KeyboardInterrupt:
             note(f"interrupted; the same command with --resume goes on from {args.out}")
@@ -81,8 +81,11 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
     return DasTrainJob(settings, shape, plan, args.seed, to_plain(asked))
 
 
-def _tell(train: DasTrainRun, figures: dict[str, float]) -> None:
-    plan = train.job.plan
+def _tell(train: DasTrainRun, progress: Progress) -> None:
+    plan, figures = train.job.plan, progress.figures
+    if progress.prepared:
+        note(progress.prepared)
+        return
     left_s = train.elapsed_s / (train.iteration + plan.rules) * (plan.iterations - train.iteration)
     text = f"iteration {train.iteration} of {plan.iterations}: JCT {figures['jct_s']:,.0f} s, fee {figures['fee']:.2f}"
     if "validation" in figures:

@@ -62,11 +62,15 @@ class DasTrainJob:
 
 @dataclass(frozen=True)
 class Progress:
-    """After an iteration; figures are those of `mappo`, and of the validation where there was one."""
+    """After an iteration; figures are those of `mappo`, and of the validation where there was one.
+
+    Before the first, `prepared` says in words what was learned so far.
+    """
 
     iteration: int
     of: int
     figures: dict[str, float]
+    prepared: str = ""
 
 
 def start_workers(job: DasTrainJob, count: int) -> Workers:
@@ -104,13 +108,9 @@ class DasTrainRun:
         """Train until the plan is done or `until` says so; everything is on disk when a `Progress` comes out."""
         self.directory.make()
         plan = self.job.plan
-        start = time.monotonic()
         if not self.untrained.size:
-            self._meet_neighbours(workers)
-            self._learn_speeds(workers)
-            self.untrained = scores(workers, self.parameters, self._validation())
-            self.elapsed_s += time.monotonic() - start
-            self._write()
+            self._write()  # whoever is interrupted from here on begins anew with --resume
+            yield from self._prepare(workers)
         while self.iteration < plan.iterations:
             start = time.monotonic()
             figures = self._step(workers) if self.iteration >= 0 else self._evolve(workers)
@@ -125,29 +125,39 @@ class DasTrainRun:
                 self.save()
                 return
 
-    def _meet_neighbours(self, workers: Workers) -> None:
-        """Who slows whom down; before anything else, and never again."""
-        plan, shape, seed = self.job.plan, self.job.shape, self.job.seed
-        if not shape.kinds:
-            return
+    def _prepare(self, workers: Workers) -> Iterator[Progress]:
+        """What the rules take for granted: who slows whom down, and how fast jobs are where."""
+        start, plan = time.monotonic(), self.job.plan
+        if self.job.shape.kinds:
+            yield Progress(self.iteration, plan.iterations, {}, self._meet_neighbours(workers))
+        adam = Adam(self.parameters, SPEED_RATE)
+        for number in range(plan.warm_up):
+            yield Progress(self.iteration, plan.iterations, {}, self._learn_speeds(workers, adam, number))
+        self.best_parameters = dict(self.parameters)
+        self.untrained = scores(workers, self.parameters, self._validation())
+        self.elapsed_s += time.monotonic() - start
+        self._write()
+
+    def _meet_neighbours(self, workers: Workers) -> str:
+        """Who slows whom down."""
+        seed = self.job.seed
         rng = SeedTree(seed).child("neighbours").generator()
-        tasks = self._tasks(rng, plan.neighbours)
+        tasks = self._tasks(rng, self.job.plan.neighbours)
         asked = [(tasks[number :: workers.count], seed + number) for number in range(workers.count)]
         samples = Samples.together([found for found in workers.call("witness", asked) if found is not None])
         found, error = fit(samples, HOST_RANK, DEVICE_RANK, seed)
-        learned = {f"neighbours.{name.replace('_', '.')}": part for name, part in found._asdict().items()}
-        self.parameters |= learned
-        self.directory.log({"neighbours": len(samples.kind), "spread": float(samples.log_ratio.std()), "error": error})
+        self.parameters |= {f"neighbours.{name.replace('_', '.')}": part for name, part in found._asdict().items()}
+        spread = float(samples.log_ratio.std())
+        self.directory.log({"neighbours": len(samples.kind), "spread": spread, "error": error})
+        return f"neighbours: {len(samples.kind):,} speeds, which vary by {spread:.3f}, explained up to {error:.3f}"
 
-    def _learn_speeds(self, workers: Workers) -> None:
+    def _learn_speeds(self, workers: Workers, adam: Adam, number: int) -> str:
         """How fast jobs are where: a regression as well, on what the untrained network does."""
-        adam = Adam(self.parameters, SPEED_RATE)
-        for number in range(self.job.plan.warm_up):
-            self._play(workers, SeedTree(self.job.seed).child("speeds", number).generator())
-            for _ in range(SPEED_STEPS):
-                figures = self._learn(workers, adam, speeds_only=True)
-            self.directory.log({"warm_up": number + 1, **figures})
-        self.best_parameters = dict(self.parameters)
+        self._play(workers, SeedTree(self.job.seed).child("speeds", number).generator())
+        for _ in range(SPEED_STEPS):
+            figures = self._learn(workers, adam, speeds_only=True)
+        self.directory.log({"warm_up": number + 1, **figures})
+        return f"speeds, round {number + 1} of {self.job.plan.warm_up}: expected up to {figures['speed'] ** 0.5:.3f}"
 
     def _evolve(self, workers: Workers) -> dict[str, float]:
         """Rules are tried slightly changed, both ways; what they cost is in units of what the first network did."""

@@ -184,8 +184,8 @@ def affinity(w, nodes, at, rack, remembered, surprise):
     if w.walk.shape[0] > 0:
         amplitude = np.exp(w.scalars[AMPLITUDE])
         walked = _softplus(product(hidden, w.walk) + w.walk_bias)
-        similar = _similar(w, walked, remembered, at, rack)
-        spread, core_inverse = walk_among(similar, 1.0 / (1.0 + np.exp(-w.scalars[LENGTH])))
+        features = similar(w, walked, remembered, at, rack)
+        spread, core_inverse = walk_among(features, 1.0 / (1.0 + np.exp(-w.scalars[LENGTH])))
         mean, factor = posterior_at(
             spread[:machines], spread[machines:], core_inverse, surprise / amplitude, np.exp(w.scalars[NOISE])
         )
@@ -197,7 +197,7 @@ def affinity(w, nodes, at, rack, remembered, surprise):
 
 
 @njit(**OPTIONS)
-def _similar(w, walked, remembered, at, rack):
+def similar(w, walked, remembered, at, rack):
     """Z of the random walk: learned features, a column for each rack, and one for each machine of several nodes."""
     machines, rank = walked.shape
     column, columns = meeting_places(at, rack.shape[0])
