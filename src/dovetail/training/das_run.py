@@ -101,7 +101,7 @@ class DasTrainRun:
 
     @property
     def best(self) -> float:
-        """The best network's cost over that of the untrained one, on the validation sequences: mean of both ratios."""
+        """The best network's cost over that of the untrained one, on the validation sequences, time and fee weighed."""
         return min((1.0, *(point["validation"] for point in self.curve)))
 
     def go_on(self, workers: Workers, until: Callable[[], bool]) -> Iterator[Progress]:
@@ -168,8 +168,7 @@ class DasTrainRun:
         def play(tried: Floats) -> Floats:
             costs = costs_of(workers, [with_rules(self.parameters, rules) for rules in tried], tasks)
             seen.append(costs.mean(axis=(0, 1)))
-            gained: Floats = -(costs / costs.mean(axis=0)).mean(axis=2)
-            return gained
+            return -self._weighed(costs / costs.mean(axis=0))
 
         done = 1.0 + self.iteration / self.job.plan.rules
         figures = step(self.evolution, replace(EVOLUTION, rate=EVOLUTION.rate * (1.0 - 0.8 * done)), play, rng)
@@ -201,6 +200,12 @@ class DasTrainRun:
         adam.step(self.parameters, gradient, LARGEST_STEP)
         return _means(sums)
 
+    def _weighed(self, ratios: Floats) -> Floats:
+        """One number of completion time and fee, which are along the last axis."""
+        fee = self.job.plan.fee
+        found: Floats = (ratios[..., 0] + fee * ratios[..., 1]) / (1.0 + fee)
+        return found
+
     def _tasks(self, rng: np.random.Generator, sequences: int) -> list[Task]:
         """Settings in turn, sequences at random."""
         count = len(self.job.settings)
@@ -215,7 +220,7 @@ class DasTrainRun:
     def _validate(self, workers: Workers) -> dict[str, float]:
         ratio = (scores(workers, self.parameters, self._validation()) / self.untrained).mean(axis=0)
         found = {
-            "validation": float(ratio.mean()),
+            "validation": float(self._weighed(ratio)),
             "validation_jct": float(ratio[0]),
             "validation_fee": float(ratio[1]),
         }

@@ -65,7 +65,7 @@ class MappoPlan:
     entropy: float = field(default=1e-3, metadata={"help": "weight of the entropy"})
     critic: float = field(default=0.5, metadata={"help": "weight of the critic's error"})
     speed: float = field(default=1.0, metadata={"help": "weight of the error of predicted speeds"})
-    fee: float = field(default=1.0, metadata={"help": "what a percent of fee is worth, in percent of completion time"})
+    fee: float = field(default=0.3, metadata={"help": "what a percent of fee is worth, in percent of completion time"})
     patience: float = field(default=3.0, metadata={"help": "how fast the future fades, in mean completion times"})
     validation: int = field(default=16, metadata={"help": "sequences a network is chosen by, of each setting"})
     every: int = field(default=5, metadata={"help": "rounds between validations"})
