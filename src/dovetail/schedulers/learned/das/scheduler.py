@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dovetail.schedulers.learned.das.forward import DasForward
 
 BUNDLED = Path(__file__).parent / "checkpoints"
+AUTO, ONE_TYPE, SEVERAL_TYPES = "auto", "cloud", "cloud-mixed"
 
 
 def find_checkpoint(name: str) -> Path:
@@ -38,25 +39,34 @@ def find_checkpoint(name: str) -> Path:
     return checkpoint_files.find_checkpoint(name, BUNDLED)
 
 
+def load_network(name: str) -> DasForward:
+    from dovetail.schedulers.learned.das.checkpoint import load_checkpoint
+
+    return load_checkpoint(find_checkpoint(name)).network
+
+
 @dataclass(frozen=True)
 class DasParams:
-    checkpoint: str = field(default="cloud", metadata={"help": "name of a bundled network, or a path"})
+    checkpoint: str = field(
+        default=AUTO, metadata={"help": "name of a bundled network, or a path; auto: the one for as many types of GPUs"}
+    )
 
 
 class Das:
     Params = DasParams
 
     def __init__(self, params: DasParams = DasParams(), *, network: DasForward | None = None) -> None:
-        from dovetail.schedulers.learned.das.checkpoint import load_checkpoint
-
         self.checkpoint = params.checkpoint
-        self.network = load_checkpoint(find_checkpoint(params.checkpoint)).network if network is None else network
+        self._network = network
+        if network is None and params.checkpoint != AUTO:
+            self._network = load_network(params.checkpoint)
         self._known: Known | None = None
 
     def reset(self, info: GpuInfo, rng: np.random.Generator) -> None:
         from dovetail.features.gpu_measure import Known
         from dovetail.schedulers.learned.das.memory import Memory
 
+        self.network = self._network or load_network(SEVERAL_TYPES if np.ptp(info.machine_type) else ONE_TYPE)
         self._known = Known.of(info)
         self._about = self.network.neighbours(info.kind_name)
         self._memory = Memory.empty(self.network.shape.history, self.network.shape.walk_rank)
