@@ -59,7 +59,7 @@ MODERN = (
 )
 SIZES = ("small", "medium", "large")
 MIXED = tuple(f"{size}-mixed" for size in SIZES)
-DAS, BUNDLED = "gpu/das", "cloud"
+DAS, BUNDLED = "gpu/das", "auto"
 JCT, FEE = "avg_jct_s", "avg_fee_usd"
 MINUTE_S = 60.0
 

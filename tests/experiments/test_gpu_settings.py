@@ -51,7 +51,7 @@ def test_every_scheduler_exists_and_none_of_the_list_is_forgotten():
 
 def test_times_and_fees_have_yardsticks_of_their_own():
     made_up = point(malo=[10, 20], fifo=[20, 20], drf=[40, 40], das=[9, 18])
-    rows = scheduler_table(made_up, shown([("mine", "cloud")])).splitlines()
+    rows = scheduler_table(made_up, shown([("mine", "auto")])).splitlines()
     assert "to `gpu/malo`, best published" in rows[0] and "to `gpu/drf+first-fit`, best published by fee" in rows[0]
     assert rows[2].startswith("| **`gpu/das` (mine)** | 13.5 [9.0, 18.0] | -10.0 % [-10.0, -10.0] | 20.00 | +100.0 %")
     assert rows[3].startswith("| `gpu/malo` (published) | 15.0 [10.0, 20.0] |  | 20.00 |")
@@ -60,7 +60,7 @@ def test_times_and_fees_have_yardsticks_of_their_own():
 
 def test_the_average_over_sizes_is_that_of_their_percentages():
     small, large = point("small", malo=[100, 100], das=[90, 90]), point("large", malo=[10, 10], das=[10.4, 10.4])
-    rows = average_table([small, large], shown([("mine", "cloud")])).splitlines()
+    rows = average_table([small, large], shown([("mine", "auto")])).splitlines()
     assert "| small | large | average |" in rows[0]
     assert "| 90.0 / 20.00 | 10.4 / 20.00 | 50.2 / 20.00 | -3.0 % [-3.0, -3.0] | +0.0 % [+0.0, +0.0] |" in rows[2]
 
@@ -75,10 +75,10 @@ def test_a_variant_is_the_mean_of_its_networks():
 
 def test_names_of_networks():
     assert named("mine=runs/das/checkpoint") == ("mine", "runs/das/checkpoint")
-    assert named("cloud") == ("cloud", "cloud")
+    assert named("auto") == ("auto", "auto")
     with pytest.raises(ArgumentTypeError, match="expected NAME=CHECKPOINT"):
         named("mine=")
-    assert das_spec("cloud") == "gpu/das" and das_spec("x/y") == "gpu/das:checkpoint=x/y"
+    assert das_spec("auto") == "gpu/das" and das_spec("x/y") == "gpu/das:checkpoint=x/y"
 
 
 def test_it_runs_keeps_and_records(tmp_path, monkeypatch, capsys):
@@ -94,9 +94,9 @@ def test_it_runs_keeps_and_records(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words, "--das"])
     gpu_settings.main()
     assert "gpu/das" not in capsys.readouterr().out.replace("the paper of DAS", "")
-    monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words, "--ablation", "DA=cloud", "both=cloud"])
+    monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words, "--ablation", "DA=auto", "both=auto"])
     gpu_settings.main()
     written = (tmp_path / "results" / "gpu_settings.md").read_text()
     assert "## `medium`" in written and "## All sizes, clusters of one type of GPU" in written
-    assert "**`gpu/das` (cloud)**" in written and "| both | 1 |" in written
+    assert "**`gpu/das` (auto)**" in written and "| both | 1 |" in written
     assert "## CPU seconds of a sequence" in written and written.splitlines()[-1] in capsys.readouterr().out

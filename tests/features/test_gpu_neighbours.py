@@ -134,9 +134,10 @@ def test_columns_of_starting() -> None:
             for taken in sorted(np.minimum(fits[job], workers).tolist(), reverse=True):
                 if left > 0:
                     fewest, left = fewest + 1, left - taken
-            takes = np.flatnonzero(fits[job])
             speed = info.kind_speed[view.job_kind[job]]
-            best = speed[info.machine_type[takes]].max() / speed[np.unique(info.machine_type)].max()
+            takes = np.bincount(info.machine_type, np.minimum(fits[job], workers), minlength=len(speed))
+            there = speed[takes >= workers].max() if (takes >= workers).any() else speed[takes > 0].min()
+            best = there / speed[np.unique(info.machine_type)].max()
             left_s = view.run_left_s / view.run_speed
             longer = (view.run_workers * view.run_gpus * left_s / (left_s + view.job_left_s[job])).sum()
             assert row["one"] == 1.0 and row["needs no gpu"] == (need == 0)

@@ -299,7 +299,7 @@ def measure_start(view, known, room, queue, job, fits):
     workers, kind, left_s = view.job_workers[job], view.job_kind[job], view.job_left_s[job]
     need = workers * view.job_gpus[job]
     total = max(known.total[0], 1e-9)
-    free, whole, most, speed = 0.0, 0, 0, 0.0
+    free, whole, most = 0.0, 0, 0
     for m in range(machines):
         here = 0.0
         for d in range(room.device.shape[1]):
@@ -307,8 +307,6 @@ def measure_start(view, known, room, queue, job, fits):
         free += here
         whole += here > known.gpus[m] - ROUND_OFF
         most = max(most, min(fits[m], workers))
-        if fits[m] > 0:
-            speed = max(speed, known.speed[kind, known.type[m]])
     used = _fewest(fits, workers, most)
     filled = need / known.gpus.max()
     longer = 0.0
@@ -327,13 +325,28 @@ def measure_start(view, known, room, queue, job, fits):
     row[7] = max(whole - filled, 0.0) / machines
     row[8] = 1.0 - min(np.ceil(filled - ROUND_OFF), used) / used if filled > ROUND_OFF else 0.0
     row[9] = np.log1p(known.network[kind] * (1.0 - 1.0 / used))
-    row[10] = np.log(max(speed, 1e-3) / known.best[kind])
+    row[10] = np.log(max(_speed_there(known, fits, workers, kind), 1e-3) / known.best[kind])
     row[11] = np.log1p(view.job_id.shape[0]) / 4.0
     row[12] = np.log1p(queue.wanted / total)
     row[13] = min(queue.passed[0] / total, 1.0)
     row[14] = longer / total
     row[15] = np.log1p(queue.next_s / MINUTE_S) / 6.0
     return row
+
+
+@njit(**OPTIONS)
+def _speed_there(known, fits, workers, kind):
+    """On the fastest type that has room for all workers; on the slowest of those with any, if none has."""
+    room = np.zeros(known.speed.shape[1], np.int64)
+    for m in range(fits.shape[0]):
+        room[known.type[m]] += min(fits[m], workers)
+    best, slowest = 0.0, np.inf
+    for t in range(room.shape[0]):
+        if room[t] > 0:
+            slowest = min(slowest, known.speed[kind, t])
+        if room[t] >= workers:
+            best = max(best, known.speed[kind, t])
+    return best if best > 0.0 else slowest
 
 
 @njit(**OPTIONS)

@@ -82,7 +82,7 @@ class Explorer:
         jobs = features.jobs(view, fits)
         state = features.machines(view, surprise, main)
         priority = self._priorities(jobs, state, np.flatnonzero(possible))
-        recall, rack = recalled(memory), features.known.rack
+        recall = recalled(memory)
         queue = Queue.of(view)
         decisions: list[GpuDecision] = []
         for job in np.argsort(-priority, kind="stable").tolist():
@@ -101,7 +101,7 @@ class Explorer:
             nodes = nodes_of(may, state, pairs, beside, jobs, job)
             score, walked = self._affinities(int(view.job_id[job]), may, nodes, recall)
             chosen = np.zeros(workers, np.int64)
-            best = fill(score, may, free, workers, rack, weights.scalars[RACK], chosen)
+            best = fill(score, may, free, workers, features.known, weights.scalars[RACK], chosen)
             for worker, machine in enumerate(chosen.tolist()):
                 add_pressure(pressure, self._about, room, machine, view.job_kind[job], view.job_gpus[job])
                 features.take(view, room, job, chosen[worker : worker + 1])

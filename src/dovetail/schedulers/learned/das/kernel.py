@@ -50,23 +50,33 @@ def nodes_of(may, machines, pairs, beside, jobs, job):
 
 
 @njit(**OPTIONS)
-def fill(score, may, fits, workers, rack, bonus, out):
+def fill(score, may, fits, workers, known, bonus, out):
     """A machine for each worker: the best takes as many as it can, then the next; those in its rack gain a bonus.
 
-    `score` is of the machines it `may` use; the position of the first that was taken is returned.
+    All are of one type, where one has room for all of them: the job runs as fast as the slowest.  `score` is of the
+    machines it `may` use; the position of the first that was taken is returned.
     """
     score = score.copy()
-    first, placed = -1, 0
+    room = np.zeros(known.speed.shape[1], np.int64)
+    for machine in may:
+        room[known.type[machine]] += min(fits[machine], workers)
+    if room.max() >= workers:
+        for i in range(score.shape[0]):
+            if room[known.type[may[i]]] < workers:
+                score[i] = -np.inf
+    first, placed = np.argmax(score), 0
+    if room.max() >= workers:
+        for i in range(score.shape[0]):
+            if known.type[may[i]] != known.type[may[first]]:
+                score[i] = -np.inf
     while placed < workers:
         best = np.argmax(score)
-        if first < 0:
-            first = best
         for _ in range(min(fits[may[best]], workers - placed)):
             out[placed] = may[best]
             placed += 1
         score[best] = -np.inf
         for i in range(score.shape[0]):
-            if rack[may[i]] == rack[may[best]]:
+            if known.rack[may[i]] == known.rack[may[best]]:
                 score[i] += bonus
     return first
 
@@ -124,7 +134,7 @@ def choose(view, weights, known, about, memory, starts, machines, scores):
         at = np.concatenate((may, past))
         score, _, _, walked = affinity(weights, nodes, at, known.rack, remembered, surprises)
         chosen = machines[first : first + workers]
-        best = fill(score, may, fits[job], workers, known.rack, weights.scalars[RACK], chosen)
+        best = fill(score, may, fits[job], workers, known, weights.scalars[RACK], chosen)
         for machine in chosen:
             add_pressure(pressure, about, room, machine, view.job_kind[job], gpus)
             take(room, machine, gpus, cpus, space)
