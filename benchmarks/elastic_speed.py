@@ -114,9 +114,8 @@ def schedulers(jobs: int, repeats: int, out: Any) -> list[dict[str, Any]]:
     for name in SCHEDULERS.names("elastic"):
         if name == "elastic/offline":  # it solves everything before the first slot
             continue
-        times = 1 if name == "elastic/dorm" else repeats
         found = [
-            played("oasis-small", lambda name=name: SCHEDULERS.create(name), seed, jobs=jobs) for seed in range(times)
+            played("oasis-small", lambda name=name: SCHEDULERS.create(name), seed, jobs=jobs) for seed in range(repeats)
         ]
         row = {
             "scheduler": name,

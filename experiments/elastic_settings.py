@@ -8,9 +8,7 @@ servers and slots are varied one at a time.  All schedulers meet the same sequen
 are paired.  Published baselines are FIFO, DRF, RRH and Dorm; `elastic/edf` and `elastic/srtf` are ours.  OASiS' price
 floor was tuned, so the published ones take part as `dovetail tune elastic/rrh --workload oasis-small --seeds 10` (and
 likewise FIFO) would have them, too: on training seeds RRH gets most if it preempts and asks for slack, FIFO if others
-may overtake.  Dorm solves a program whenever a job comes or goes and takes a minute for what the others do in a second,
-so it runs on fewer sequences where something is varied, unless it is the best published one on these.
-`elastic/offline` takes no part: it knows the future (`elastic_optimum.py`).
+may overtake.  `elastic/offline` takes no part: it knows the future (`elastic_optimum.py`).
 
 Comparisons are kept in OUT, a directory for each point, which `dovetail report` reads, and gone on with.
 """
@@ -37,7 +35,7 @@ TUNED = ("elastic/rrh:preempt=true,threshold=2.0", "elastic/fifo:strict=false")
 PUBLISHED = ("elastic/fifo", "elastic/drf", "elastic/rrh", "elastic/dorm")
 LATE_LAST = "elastic/edf:late_last=true"
 HEURISTICS = (*PUBLISHED, *TUNED, "elastic/edf", LATE_LAST, "elastic/srtf")
-OASIS, REPLAN, SLOW = "elastic/oasis", "elastic/oasis-replan", "elastic/dorm"
+OASIS, REPLAN = "elastic/oasis", "elastic/oasis-replan"
 PRESETS = {"small": "oasis-small", "paper": "oasis-paper"}
 AXES: dict[str, dict[str, tuple[int, ...]]] = {
     "small": {"jobs": (30, 60, 120, 240), "servers": (10, 20, 40, 80), "slots": (50, 100, 200, 300)},
@@ -45,7 +43,6 @@ AXES: dict[str, dict[str, tuple[int, ...]]] = {
 }
 USUAL = {"small": {"jobs": 120, "servers": 20, "slots": 100}, "paper": {"jobs": 300, "servers": 100, "slots": 300}}
 POISSON = "paper-poisson"
-SLOW_SEQUENCES = {"small": 2, "paper": 0, POISSON: 5}  # of the slow one where a preset is varied
 SHOWN = {"total_utility": "total utility", "completed_share": "share of jobs completed", "avg_jct_s": "average JCT, h"}
 
 
@@ -64,39 +61,19 @@ class Point:
         return float(self.values[name][metric].mean())
 
     def best(self, among: Sequence[str]) -> str:
-        """The highest mean total utility; one that met fewer sequences must be better than the best on those."""
-        found = [name for name in among if name in self.values]
-        most = max(len(self.values[name]["total_utility"]) for name in found)
-        best = max((name for name in found if len(self.values[name]["total_utility"]) == most), key=self.mean)
-        for name in found:
-            shared = len(self.values[name]["total_utility"])
-            if self.mean(name) > float(self.values[best]["total_utility"][:shared].mean()):
-                best = name
-        return best
+        """The highest mean total utility."""
+        return max((name for name in among if name in self.values), key=self.mean)
 
     def difference(self, name: str, other: str) -> str:
         """Of total utility, paired, in percent."""
-        ours, theirs = (self.values[one]["total_utility"] for one in (name, other))
-        shared = min(len(ours), len(theirs))
-        found = paired_difference_pct(ours[:shared], theirs[:shared])
+        found = paired_difference_pct(*(self.values[one]["total_utility"] for one in (name, other)))
         return f"{found.mean:+.1f} % [{found.low:+.1f}, {found.high:+.1f}]"
 
 
-def measured(
-    name: str, options: Sequence[str], specs: Sequence[str], args: argparse.Namespace, slow: int | None = None
-) -> Point:
-    """Run what is missing.  `slow`: sequences of the scheduler that takes a minute for each (all).
-
-    If it is the best published one on those, it is run on all: a yardstick needs more than a few sequences.
-    """
+def measured(name: str, options: Sequence[str], specs: Sequence[str], args: argparse.Namespace) -> Point:
+    """Run what is missing."""
     words = ("compare", "elastic", *options, "--out", str(args.out / name), "--workers", str(args.workers))
-    quick = [spec for spec in specs if spec != SLOW]
-    dovetail(*words, "--seeds", str(args.seeds), "--schedulers", ",".join(quick))
-    if SLOW in specs and slow != 0:
-        sequences = args.seeds if slow is None else min(slow, args.seeds)
-        dovetail(*words, "--seeds", str(sequences), "--schedulers", SLOW)
-        if sequences < args.seeds and read_point(name, args.out / name, args.seeds).best(PUBLISHED) == SLOW:
-            dovetail(*words, "--seeds", str(args.seeds), "--schedulers", SLOW)
+    dovetail(*words, "--seeds", str(args.seeds), "--schedulers", ",".join(specs))
     return read_point(name, args.out / name, args.seeds)
 
 
@@ -220,11 +197,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=[*PRESETS, POISSON], default=[*PRESETS, POISSON], metavar="NAME")
     args = parser.parse_args()
     texts = [
-        f"Sequences of seeds 0 to {args.seeds - 1}; where `{PRESETS['small']}` is varied, `{SLOW}` on the first "
-        f"{SLOW_SEQUENCES['small']} of them only, unless it is the best published one on these. Means with 95 % "
-        "intervals (bootstrap over sequences); differences are paired, on the sequences that both have met. JCT: from "
-        f"arrival to completion, of the jobs that completed. {' and '.join(f'`{name}`' for name in TUNED)}: tuned on "
-        "training seeds."
+        f"Sequences of seeds 0 to {args.seeds - 1}, which every scheduler meets in every setting. Means with 95 % "
+        "intervals (bootstrap over sequences); differences are paired. JCT: from arrival to completion, of the jobs "
+        f"that completed. {' and '.join(f'`{name}`' for name in TUNED)}: tuned on training seeds."
     ]
     for preset in args.only:
         texts += [poisson(args)] if preset == POISSON else preset_texts(preset, args)
@@ -249,7 +224,7 @@ def preset_texts(preset: str, args: argparse.Namespace) -> list[str]:
             curves[axis][value] = at_home
             if value != USUAL[preset][axis]:
                 where = f"{preset}-{axis}-{value}"
-                curves[axis][value] = measured(where, options, names(), args, SLOW_SEQUENCES[preset])
+                curves[axis][value] = measured(where, options, names(), args)
     picture = RESULTS / f"elastic_{preset}.png"
     if args.write:
         draw(f"{workload}, one thing varied at a time", curves, picture)
@@ -263,7 +238,7 @@ def preset_texts(preset: str, args: argparse.Namespace) -> list[str]:
 
 def poisson(args: argparse.Namespace) -> str:
     options = ("--workload", PRESETS["paper"], "--arrivals", "poisson")
-    point = measured(POISSON, options, names(), args, SLOW_SEQUENCES[POISSON])
+    point = measured(POISSON, options, names(), args)
     return f"## `{PRESETS['paper']}` with Poisson arrivals\n\n{scheduler_table(point)}"
 
 

@@ -13,9 +13,10 @@ the cluster), s the largest of these parts:
 
 `excess` makes a division possible whatever the bounds; with the penalty it is 0 wherever it can be.
 
-Most of the search would go into whom to change.  So the program is first solved with the running jobs that its linear
-relaxation changes most, as many as may change, and all others of them kept as they are.  If what is found is within the
-gap of the relaxation, which no division exceeds, it is taken; otherwise it is what the search of the whole begins with.
+Most of the search would go into whom to change, and most of the rest into fitting workers into what is left.  So a
+division is first looked for by exchanges (`exchange`).  If it is within the gap of the linear relaxation, which no
+division exceeds, it is taken; otherwise it is what the search among whole numbers begins with, which ends as soon as
+its own bound, a closer one, is within the gap.
 """
 
 from __future__ import annotations
@@ -26,9 +27,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.core.elastic import BANDWIDTH, Bools, Floats, Ints, servers_needed
+from dovetail.schedulers.heuristic.elastic.exchange import PENALTY, Found, changed, exchanged, loss
 from dovetail.schedulers.optimise.program import INFINITY, Answer, Limits, Program
-
-PENALTY = 100.0  # of a unit of share beyond the fairness bound; all use together is at most the number of resources
 
 
 class Kinds(NamedTuple):
@@ -42,6 +42,12 @@ class Kinds(NamedTuple):
     def of(cls, free: Floats) -> Kinds:
         rows, group, hosts = np.unique(np.round(free, 9), axis=0, return_inverse=True, return_counts=True)
         return cls(group.ravel().astype(np.int64), rows, hosts.astype(np.int64))
+
+    @property
+    def capacity(self) -> Floats:
+        """(kinds, R) of all hosts of a kind together."""
+        capacity: Floats = self.free * self.hosts[:, None]
+        return capacity
 
     def room(self, demand: Floats) -> Floats:
         """(J, kinds) containers of that demand (J, R) that fit."""
@@ -91,37 +97,30 @@ class Division:
     def answer(self, limits: Limits) -> Answer:
         """Columns: y, z, and others."""
         program = self._program()
-        start = self._start(program.columns)
         relaxed = program.solve(limits, relaxed=True)
-        if relaxed.values is not None and self.changes < self.running.sum():
-            half = replace(limits, gap=limits.gap / 2)
-            found = program.solve(half, start=start, fixed=self._kept(relaxed.values))
-            if found.objective >= relaxed.bound - limits.gap * abs(found.objective):
-                return replace(found, bound=relaxed.bound, optimal=True)
-            start = start if found.values is None else found.values
-        return program.solve(limits, start=start)
+        wanted = None if relaxed.values is None else relaxed.values[: self.worker_before.size]
+        wanted = None if wanted is None else wanted.reshape(self.worker_before.shape)
+        found = exchanged(self, wanted, relaxed.bound - limits.gap / 2 * abs(relaxed.bound))
+        if not np.isfinite(found.objective):
+            return program.solve(limits)
+        start = Answer(self._values(found), found.objective, relaxed.bound, optimal=True, infeasible=False)
+        if found.objective >= relaxed.bound - limits.gap * abs(found.objective):
+            return start
+        searched = program.solve(limits, start=start.values)
+        return searched if searched.objective > found.objective - 1e-6 else replace(start, optimal=False)
 
-    def _kept(self, relaxed: Floats) -> tuple[Ints, Floats]:
-        """Columns of the running jobs that stay as they are, and their values; `relaxed`: (columns,)."""
-        workers, servers = self.worker_before, self.server_before
-        running = np.flatnonzero(self.running)
-        total = relaxed[: workers.size].reshape(workers.shape).sum(axis=1)
-        moved = (self.use * np.abs(total - workers.sum(axis=1)))[running]
-        kept = running[np.argsort(-moved, kind="stable")[self.changes :]]
-        number = np.arange(workers.size + servers.size)
-        y, z = number[: workers.size].reshape(workers.shape), number[workers.size :].reshape(servers.shape)
-        before = np.concatenate((workers[kept].ravel(), servers[kept].ravel()))
-        return np.concatenate((y[kept].ravel(), z[kept].ravel())), before.astype(np.float64)
+    def most_by_kind(self) -> tuple[Floats, Floats]:
+        """(J, worker kinds) and (J, server kinds) no division has more of a job; more servers would be of no use."""
+        b, server_b = self.worker_demand[:, BANDWIDTH, None], self.server_demand[:, BANDWIDTH, None]
+        workers = np.minimum(self.workers.room(self.worker_demand), self.most[:, None])
+        servers = np.minimum(self.servers.room(self.server_demand), servers_needed(self.most[:, None], b, server_b))
+        return np.maximum(workers, self.worker_before), np.maximum(servers, self.server_before)
 
     def _program(self) -> Program:
         program, jobs = Program(), len(self.most)
         kinds, server_kinds = self.worker_before.shape[1], self.server_before.shape[1]
-        y_most = np.minimum(self.workers.room(self.worker_demand), self.most[:, None])
+        y_most, z_most = self.most_by_kind()
         b, server_b = self.worker_demand[:, BANDWIDTH, None], self.server_demand[:, BANDWIDTH, None]
-        z_most = servers_needed(self.most[:, None], b, server_b)  # more would be of no use
-        z_most = np.minimum(self.servers.room(self.server_demand), z_most)
-        for most, before in ((y_most, self.worker_before), (z_most, self.server_before)):
-            np.maximum(most, before, out=most)
         cost = np.repeat(self.use, kinds)
         y = program.add_columns(y_most.size, cost=cost, upper=y_most.ravel(), integer=True).reshape(jobs, kinds)
         z = program.add_columns(z_most.size, upper=z_most.ravel(), integer=True).reshape(jobs, server_kinds)
@@ -144,7 +143,7 @@ class Division:
     def _capacity(self, program: Program, columns: Ints, kinds: Kinds, demand: Floats) -> None:
         resources = demand.shape[1]
         row = (np.arange(len(kinds.hosts))[:, None] * resources + np.arange(resources))[None]  # (1, kinds, R)
-        total = (kinds.free * kinds.hosts[:, None]).ravel()
+        total = kinds.capacity.ravel()
         term = (row, columns[:, :, None], demand[:, None, :])
         program.add_rows(total.size, term, lower=-INFINITY, upper=total * (1 + 1e-9))
 
@@ -154,7 +153,7 @@ class Division:
         each = np.arange(jobs)[:, None]
         lower = np.where(running, self.least, 0)
         program.add_rows(jobs, (each, y, 1.0), lower=lower.astype(float), upper=self.most.astype(float))
-        either = np.flatnonzero(~running & (self.least > 1))
+        either = self._either()
         if len(either):
             on = program.add_columns(len(either), upper=1.0, integer=True)[:, None]
             row = np.arange(len(either))[:, None]
@@ -178,15 +177,20 @@ class Division:
         row = np.zeros(len(running), dtype=np.int64)
         program.add_rows(1, (row, changed, 1.0), lower=-INFINITY, upper=float(self.changes))
 
-    def _start(self, columns: int) -> Floats:
-        """Everything as it was, which is always a division."""
-        total = self.worker_before.sum(axis=1)
-        loss = self.share * np.abs(total - self.fair)
+    def _either(self) -> Ints:
+        """Jobs without workers that would get several or none."""
+        return np.flatnonzero(~self.running & (self.least > 1))
+
+    def _values(self, found: Found) -> Floats:
+        """(columns,) in the order in which they were added."""
+        total = found.workers.sum(axis=1)
+        lost = loss(self, total)
         known = (
-            self.worker_before.ravel(),
-            self.server_before.ravel(),
-            loss,
-            [max(0.0, float(loss.sum()) - self.fairness)],
+            found.workers.ravel(),
+            found.servers.ravel(),
+            lost,
+            [max(0.0, float(lost.sum()) - self.fairness)],
+            total[self._either()] > 0,
+            changed(self, found.workers, found.servers)[self.running],
         )
-        values = np.concatenate(known).astype(np.float64)
-        return np.concatenate((values, np.zeros(columns - len(values))))
+        return np.concatenate(known).astype(np.float64)

@@ -14,9 +14,11 @@ and count for utilisation in proportion to them, or it would pay to set up more 
 containers by kind of host; they are then put on hosts first fit, largest first, those that stay staying where they are,
 and what does not fit for want of a host with enough of everything is left out until the next division.
 
-A search ends after `nodes` nodes, or when it is within `gap` of the best possible, and the best division found is
-taken: that is the same on any machine.  After `time_s` it ends in any case.  If there is no division by then, everybody
-keeps what he has, which the reason says (LAST_DIVISION), as it does between divisions.
+A division is first looked for by exchanges (`exchange`), and taken if it is within `gap` of the program's linear
+relaxation, so at most that far from the best; these look for half of it.  Otherwise the program is searched from there
+on, which ends after `nodes` nodes, or within `gap` of the best possible, and the best division found is taken: that is
+the same on any machine.  After `time_s` a search ends in any case.  If there is no division by then, everybody keeps
+what he has, which the reason says (LAST_DIVISION), as it does between divisions.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ from dovetail.schedulers.optimise.program import Limits
 
 
 class Dorm(SlotScheduler):
-    ALL_UP_TO_JOBS: ClassVar = 100  # a third of a second for every arrival and completion
+    ALL_UP_TO_JOBS: ClassVar = 300  # five hundredths of a second for every arrival and completion
     TUNE: ClassVar = {"fairness": (0.02, 0.05, 0.1, 0.2, 1.0), "change": (0.0, 0.1, 0.2, 0.5, 1.0)}
 
     @dataclass(frozen=True)
