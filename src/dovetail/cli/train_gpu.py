@@ -24,7 +24,7 @@ RIVALS = "gpu/fifo+first-fit,gpu/srtf+topology"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     GpuArguments.add_setting(parser)
-    learn = add_learning(parser, "about an hour")
+    learn = add_learning(parser, "about twenty minutes")
     learn.add_argument("--mix", metavar="NAME,...", help="learn from these workloads too, not only from its own")
 
 
