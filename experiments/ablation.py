@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="record the table in experiments/results/")
     args = parser.parse_args()
     shared = (*SETTING, "--iterations", str(args.iterations), "--workers", str(args.workers))
-    checkpoints = {name: trained(args.out / name, *shared, *VARIANTS[name][1]) for name in args.only}
+    checkpoints = {name: trained(args.out / name, "dag", *shared, *VARIANTS[name][1]) for name in args.only}
     specs = [f"dag/decima:checkpoint={path}" for path in checkpoints.values()]
     document = dovetail("compare", "dag", *SETTING, "--seeds", "100", "--schedulers", ",".join([RIVAL, *specs]))
     rows = rows_by_name(document)

@@ -11,6 +11,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from dovetail.training.run_directory import STATE
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -24,10 +26,10 @@ def dovetail(*words: str) -> Any:
     return json.loads(done.stdout)
 
 
-def trained(out: Path, *words: str) -> Path:
+def trained(out: Path, family: str, *words: str) -> Path:
     """The checkpoint of a training run in `out`, which is made, finished or just found there."""
-    state = ["--resume"] if (out / "state.pt").exists() else []
-    dovetail("train", "dag", *words, "--out", str(out), *state)
+    state = ["--resume"] if (out / STATE).exists() else []
+    dovetail("train", family, *words, "--out", str(out), *state)
     return out / "checkpoint"
 
 

@@ -2,14 +2,12 @@
 
     .venv/bin/python experiments/gpu_settings.py --write
     .venv/bin/python experiments/gpu_settings.py --only small medium --das mine=runs/das/checkpoint
-    .venv/bin/python experiments/gpu_settings.py --ablation DA=runs/da-0/checkpoint DA=runs/da-1/checkpoint ...
 
 All schedulers meet the same sequences (seeds 0, 1, ...; training takes others), and differences are paired.  Published
 baselines are those that DAS was published with; the others are what users run today, and orders and places of ours.
 The yardstick is the best published one of each size: by completion time for completion times, by fee for fees.
 
-`--das NAME=CHECKPOINT` takes several networks (the bundled one; none: `--das` alone).  `--ablation VARIANT=CHECKPOINT`
-may name a variant several times, once for each training seed: its row is the mean over these networks.
+`--das NAME=CHECKPOINT` takes several networks (the bundled one; none: `--das` alone).
 
 Comparisons are kept in OUT, a directory for each setting, which `dovetail report` reads, and gone on with.
 """
@@ -84,17 +82,6 @@ class Point:
         ours, theirs = self.values[name][metric], self.values[other][metric]
         shared = min(len(ours), len(theirs))
         return paired_difference_pct(ours[:shared], theirs[:shared])
-
-    def with_mean_of(self, groups: Mapping[str, Sequence[str]]) -> Point:
-        """And rows that are the means of others, sequence by sequence."""
-        made = {
-            name: {
-                metric: np.mean([self.values[each][metric] for each in members], axis=0)
-                for metric in self.values[members[0]]
-            }
-            for name, members in groups.items()
-        }
-        return Point(self.name, self.values | made, self.run_s)
 
 
 def measured(name: str, options: Sequence[str], specs: Sequence[str], args: argparse.Namespace) -> Point:
@@ -186,31 +173,6 @@ def over_sizes(points: Sequence[Point], name: str, other: Callable[[Point], str]
     return mean_difference_pct([(ours[:shared], theirs[:shared]) for ours, theirs in pairs])
 
 
-def ablation_table(points: Sequence[Point], variants: Mapping[str, Sequence[str]]) -> str:
-    """A row for each variant: means over its networks and over sequences, against the first variant."""
-    points = [point.with_mean_of(variants) for point in points]
-    first = next(iter(variants))
-    head = ["variant", "networks", *(f"{point.name}, JCT min / fee USD" for point in points), "its networks, JCT min"]
-    head += ["JCT to the best published", f"JCT to {first}", f"fee to {first}"]
-    lines = []
-    for variant, members in variants.items():
-        apart = sorted(mean_over(points, member, JCT) / MINUTE_S for member in members)
-        lines.append(
-            [
-                variant,
-                str(len(members)),
-                *(f"{point.mean(variant) / MINUTE_S:.1f} / {point.mean(variant, FEE):.2f}" for point in points),
-                f"{apart[0]:.1f} to {apart[-1]:.1f}",
-                percent(over_sizes(points, variant, lambda point: point.best(JCT), JCT)),
-                *(
-                    "" if variant == first else percent(over_sizes(points, variant, lambda _: first, metric))
-                    for metric in (JCT, FEE)
-                ),
-            ]
-        )
-    return table(head, lines)
-
-
 def cost_table(points: Sequence[Point], titles: Mapping[str, str]) -> str:
     """CPU seconds of a sequence, the most expensive first."""
     known = [name for name in titles if any(name in point.run_s for point in points)]
@@ -243,14 +205,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser, Path("runs/gpu_settings"))
     parser.add_argument("--only", nargs="+", choices=(*SIZES, *MIXED), default=(*SIZES, *MIXED), metavar="NAME")
-    parser.add_argument("--ablation", nargs="*", type=named, default=[], metavar="VARIANT=CHECKPOINT")
     args = parser.parse_args()
     titles = shown(args.das)
-    variants: dict[str, list[str]] = {}
-    for variant, checkpoint in args.ablation:
-        variants.setdefault(variant, []).append(das_spec(checkpoint))
-    specs = list(dict.fromkeys([*titles, *(spec for members in variants.values() for spec in members)]))
-    points = {name: measured(name, ("--workload", name), specs, args) for name in args.only}
+    points = {name: measured(name, ("--workload", name), list(titles), args) for name in args.only}
     texts = [
         f"Sequences of seeds 0 to {args.seeds - 1}. Means with 95 % intervals (bootstrap over sequences); differences "
         "are paired, sequence by sequence. Published: the baselines of the paper of DAS."
@@ -261,8 +218,6 @@ def main() -> None:
         if len(here) > 1:
             about = "JCT in minutes / fee in dollars; differences are the mean of those of the sizes."
             texts.append(f"## All sizes, clusters {title}\n\n{about}\n\n{average_table(here, titles)}")
-        if here and variants:
-            texts.append(f"## Ablation, clusters {title}\n\n{ablation_table(here, variants)}")
     texts.append(f"## CPU seconds of a sequence\n\n{cost_table(list(points.values()), titles)}")
     publish("gpu_settings", "GPU jobs in every setting", "\n\n".join(texts), write=args.write)
 

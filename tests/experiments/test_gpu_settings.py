@@ -15,7 +15,6 @@ from gpu_settings import (
     MODERN,
     PUBLISHED,
     Point,
-    ablation_table,
     average_table,
     das_spec,
     named,
@@ -65,14 +64,6 @@ def test_the_average_over_sizes_is_that_of_their_percentages():
     assert "| 90.0 / 20.00 | 10.4 / 20.00 | 50.2 / 20.00 | -3.0 % [-3.0, -3.0] | +0.0 % [+0.0, +0.0] |" in rows[2]
 
 
-def test_a_variant_is_the_mean_of_its_networks():
-    made_up = point(malo=[100, 100], a=[100, 110], b=[120, 110], c=[88, 88])
-    variants = {"DA": [das_spec("a"), das_spec("b")], "both": [das_spec("c")]}
-    rows = ablation_table([made_up], variants).splitlines()
-    assert rows[2].startswith("| DA | 2 | 110.0 / 20.00 | 105.0 to 115.0 | +10.0 % [+10.0, +10.0] |  |  |")
-    assert rows[3].startswith("| both | 1 | 88.0 / 20.00 | 88.0 to 88.0 | -12.0 % [-12.0, -12.0] | -20.0 % [-20.0")
-
-
 def test_names_of_networks():
     assert named("mine=runs/das/checkpoint") == ("mine", "runs/das/checkpoint")
     assert named("auto") == ("auto", "auto")
@@ -94,9 +85,9 @@ def test_it_runs_keeps_and_records(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words, "--das"])
     gpu_settings.main()
     assert "gpu/das" not in capsys.readouterr().out.replace("the paper of DAS", "")
-    monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words, "--ablation", "DA=auto", "both=auto"])
+    monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words])
     gpu_settings.main()
     written = (tmp_path / "results" / "gpu_settings.md").read_text()
     assert "## `medium`" in written and "## All sizes, clusters of one type of GPU" in written
-    assert "**`gpu/das` (auto)**" in written and "| both | 1 |" in written
+    assert "**`gpu/das` (auto)**" in written
     assert "## CPU seconds of a sequence" in written and written.splitlines()[-1] in capsys.readouterr().out

@@ -1,0 +1,106 @@
+"""GPU jobs: what each part of DAS is worth: the four variants of the published ablation, over several training seeds.
+
+    .venv/bin/python experiments/gpu_ablation.py --write      # about an hour on one core
+
+Every variant is trained alike (`--seeds` of training, the same plan), on `small`, and judged on held-out sequences of
+three sizes of cluster; a row is the mean over its networks, sequence by sequence.  `--without neighbours` and the like
+leave out what is ours and not published (a part of the plan, set to 0), so that the parts show alone.
+
+Runs are kept in OUT and gone on with.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from commands import publish, table, trained
+from gpu_settings import FEE, JCT, MINUTE_S, SIZES, Point, das_spec, mean_over, measured, over_sizes, percent
+
+VARIANTS = {
+    "DA": ("communicate=false", "random_walk=false"),
+    "DA+MC": ("communicate=true", "random_walk=false"),
+    "DA+RWGP": ("communicate=false", "random_walk=true"),
+    "DAS": ("communicate=true", "random_walk=true"),
+}
+TRAINED_ON = ("--workload", "small")
+RIVALS = ("gpu/mosa", "gpu/malo")  # the best published of every size
+OURS = ("neighbours", "rules")
+
+
+def with_mean_of(point: Point, groups: Mapping[str, Sequence[str]]) -> Point:
+    """And rows that are the means of others, sequence by sequence."""
+    made = {
+        name: {
+            metric: np.mean([point.values[each][metric] for each in members], axis=0)
+            for metric in point.values[members[0]]
+        }
+        for name, members in groups.items()
+    }
+    return Point(point.name, point.values | made, point.run_s)
+
+
+def ablation_table(points: Sequence[Point], variants: Mapping[str, Sequence[str]]) -> str:
+    """A row for each variant: means over its networks and over sequences, against the first variant."""
+    points = [with_mean_of(point, variants) for point in points]
+    first = next(iter(variants))
+    head = ["variant", "networks", *(f"{point.name}, JCT min / fee USD" for point in points), "its networks, JCT min"]
+    head += ["JCT to the best published", f"JCT to {first}", f"fee to {first}"]
+    lines = []
+    for variant, members in variants.items():
+        apart = sorted(mean_over(points, member, JCT) / MINUTE_S for member in members)
+        lines.append(
+            [
+                variant,
+                str(len(members)),
+                *(f"{point.mean(variant) / MINUTE_S:.1f} / {point.mean(variant, FEE):.2f}" for point in points),
+                f"{apart[0]:.1f} to {apart[-1]:.1f}",
+                percent(over_sizes(points, variant, lambda point: point.best(JCT), JCT)),
+                *(
+                    "" if variant == first else percent(over_sizes(points, variant, lambda _: first, metric))
+                    for metric in (JCT, FEE)
+                ),
+            ]
+        )
+    return table(head, lines)
+
+
+def train(variant: str, seed: int, args: argparse.Namespace) -> str:
+    """The spec of a network of this variant."""
+    plan = [f"iterations={args.iterations}", f"rules={args.rules}", *(f"{part}=0" for part in args.without)]
+    words = [word for each in (*VARIANTS[variant], *plan) for word in ("--set", each)]
+    seeds = ("--seed", str(seed), "--workers", str(args.workers))
+    where = args.out / "-".join([variant, str(seed), *(f"no-{part}" for part in args.without)])
+    return das_spec(str(trained(where, "gpu", *TRAINED_ON, *words, *seeds)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=list(VARIANTS), default=list(VARIANTS), metavar="NAME")
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=SIZES, metavar="NAME")
+    parser.add_argument("--training-seeds", type=int, default=3)
+    parser.add_argument("--rules", type=int, default=40, help="steps of evolution of the rules of thumb (40)")
+    parser.add_argument("--iterations", type=int, default=20, help="rounds of MAPPO (20)")
+    parser.add_argument("--without", nargs="+", choices=OURS, default=[], metavar="PART", help="set these to 0")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=1, help="processes (1)")
+    parser.add_argument("--out", type=Path, default=Path("runs/gpu_ablation"))
+    parser.add_argument("--write", action="store_true", help="record the table in experiments/results/")
+    args = parser.parse_args()
+    variants = {name: [train(name, seed, args) for seed in range(args.training_seeds)] for name in args.only}
+    specs = [*RIVALS, *(spec for members in variants.values() for spec in members)]
+    points = [measured(size, ("--workload", size), specs, args) for size in args.sizes]
+    left_out = f", without {' and '.join(args.without)}" if args.without else ""
+    text = (
+        f"Trained on `small`, {args.rules} steps of evolution and {args.iterations} rounds of MAPPO{left_out}; "
+        f"sequences of seeds 0 to {args.seeds - 1}. Differences are paired and the mean of those of the sizes, with "
+        f"95 % intervals over sequences.\n\n{ablation_table(points, variants)}"
+    )
+    name = "_".join(["gpu_ablation", *(f"no_{part}" for part in args.without)])
+    publish(name, "What each part of DAS is worth", text, write=args.write)
+
+
+if __name__ == "__main__":
+    main()
