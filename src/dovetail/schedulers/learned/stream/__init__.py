@@ -1,0 +1,1 @@
+"""Learned autoscalers of streaming jobs: SURE, and those it was compared with."""

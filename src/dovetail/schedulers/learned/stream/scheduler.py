@@ -1,0 +1,147 @@
+"""The learned autoscalers as schedulers: features, network, action; no torch.
+
+All of them share everything but the network, so that comparisons are about networks alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from dovetail.core.stream import Reason, StreamDecision, StreamInfo, StreamView
+from dovetail.features.stream import StreamFeatures
+from dovetail.features.stream_demand import Demand
+from dovetail.schedulers.learned.stream.action import instances, within_slots
+from dovetail.schedulers.learned.stream.arrays import NUMPY
+from dovetail.schedulers.learned.stream.checkpoint import StreamCheckpoint, find_checkpoint, load_checkpoint
+from dovetail.schedulers.learned.stream.graph import graph_of
+from dovetail.schedulers.learned.stream.kinds import forward
+
+
+class StreamPolicy:
+    """A network that decides, without drawing anything."""
+
+    NETWORK: ClassVar[str]
+    REASON: ClassVar = Reason.LEARNED
+
+    def __init__(self, checkpoint: str, network: StreamCheckpoint | None) -> None:
+        self.checkpoint = checkpoint
+        self._trained = network or load_checkpoint(find_checkpoint(checkpoint), self.NETWORK)
+
+    def reset(self, info: StreamInfo, rng: np.random.Generator) -> None:
+        self._info = info
+        self._features = StreamFeatures(info)
+        self._demand = Demand(info)
+        self._graph = graph_of(info, self._trained.shape.hops)
+
+    def decide(self, view: StreamView) -> Sequence[StreamDecision]:
+        trained, info = self._trained, self._info
+        seen = self._features.of(view)[None]
+        said = forward(NUMPY, trained.network, trained.shape, trained.parameters, seen, self._graph)
+        demand = self._demand.of(view)
+        wanted = instances(trained.shape.action, info, view.parallelism, demand, said.mean[0].astype(np.float64))
+        given = within_slots(wanted, info.slots)
+        return [
+            StreamDecision(
+                int(operator),
+                int(given[operator]),
+                self.REASON if given[operator] == wanted[operator] else Reason.OVER_BUDGET,
+                float(demand[operator]),
+            )
+            for operator in np.flatnonzero(given != view.parallelism)
+        ]
+
+
+@dataclass(frozen=True)
+class SureParams:
+    checkpoint: str = field(default="sure", metadata={"help": "name of a bundled network, or a path"})
+
+
+class Sure(StreamPolicy):
+    """`stream/sure`."""
+
+    NETWORK: ClassVar = "sure"
+    Params = SureParams
+
+    def __init__(self, params: SureParams = SureParams(), *, network: StreamCheckpoint | None = None) -> None:
+        super().__init__(params.checkpoint, network)
+
+
+@dataclass(frozen=True)
+class DreamParams:
+    checkpoint: str = field(default="dream", metadata={"help": "name of a bundled network, or a path"})
+
+
+class Dream(StreamPolicy):
+    """`stream/dream`."""
+
+    NETWORK: ClassVar = "dream"
+    Params = DreamParams
+
+    def __init__(self, params: DreamParams = DreamParams(), *, network: StreamCheckpoint | None = None) -> None:
+        super().__init__(params.checkpoint, network)
+
+
+@dataclass(frozen=True)
+class DeepWaveParams:
+    checkpoint: str = field(default="deepwave", metadata={"help": "name of a bundled network, or a path"})
+
+
+class DeepWave(StreamPolicy):
+    """`stream/deepwave`."""
+
+    NETWORK: ClassVar = "deepwave"
+    Params = DeepWaveParams
+
+    def __init__(self, params: DeepWaveParams = DeepWaveParams(), *, network: StreamCheckpoint | None = None) -> None:
+        super().__init__(params.checkpoint, network)
+
+
+@dataclass(frozen=True)
+class TvwRlParams:
+    checkpoint: str = field(default="tvw-rl", metadata={"help": "name of a bundled network, or a path"})
+
+
+class TvwRl(StreamPolicy):
+    """`stream/tvw-rl`."""
+
+    NETWORK: ClassVar = "tvw-rl"
+    Params = TvwRlParams
+
+    def __init__(self, params: TvwRlParams = TvwRlParams(), *, network: StreamCheckpoint | None = None) -> None:
+        super().__init__(params.checkpoint, network)
+
+
+@dataclass(frozen=True)
+class AstgcnParams:
+    checkpoint: str = field(default="astgcn", metadata={"help": "name of a bundled network, or a path"})
+
+
+class Astgcn(StreamPolicy):
+    """`stream/astgcn`."""
+
+    NETWORK: ClassVar = "astgcn"
+    REASON: ClassVar = Reason.FORECAST
+    Params = AstgcnParams
+
+    def __init__(self, params: AstgcnParams = AstgcnParams(), *, network: StreamCheckpoint | None = None) -> None:
+        super().__init__(params.checkpoint, network)
+
+
+@dataclass(frozen=True)
+class CcrnnParams:
+    checkpoint: str = field(default="ccrnn", metadata={"help": "name of a bundled network, or a path"})
+
+
+class Ccrnn(StreamPolicy):
+    """`stream/ccrnn`."""
+
+    NETWORK: ClassVar = "ccrnn"
+    REASON: ClassVar = Reason.FORECAST
+    Params = CcrnnParams
+
+    def __init__(self, params: CcrnnParams = CcrnnParams(), *, network: StreamCheckpoint | None = None) -> None:
+        super().__init__(params.checkpoint, network)
