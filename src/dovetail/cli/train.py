@@ -13,6 +13,7 @@ TRAINERS = {
     "dag": "dovetail.cli.train_dag",
     "elastic": "dovetail.cli.train_elastic",
     "gpu": "dovetail.cli.train_gpu",
+    "stream": "dovetail.cli.train_stream",
 }
 """Family -> the module with `configure` and `run`."""
 

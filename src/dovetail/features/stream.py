@@ -70,7 +70,7 @@ class StreamFeatures:
         self._fixed = fixed
 
     def of(self, view: StreamView) -> Floats:
-        """(L, O, F) with L = `StreamInfo.history`, the newest last; before the first snapshot, the first is repeated."""
+        """(L, O, F) with L = `StreamInfo.history`, the newest last; the first snapshot stands for those before it."""
         info = self._info
         rows = len(view.op_busy)
         found = np.empty((rows, len(self._job), len(COLUMNS)), np.float32)

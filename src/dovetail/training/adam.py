@@ -11,7 +11,7 @@ MEAN, SQUARE, TINY = 0.9, 0.99, 1e-8
 
 class Adam:
     def __init__(self, parameters: dict[str, Floats], rate: float) -> None:
-        self._rate = rate
+        self.rate = rate  # may be changed between steps
         self._steps = 0
         self._mean = {name: np.zeros_like(value) for name, value in parameters.items()}
         self._square = {name: np.zeros_like(value) for name, value in parameters.items()}
@@ -27,7 +27,7 @@ class Adam:
             self._square[name] = SQUARE * self._square[name] + (1 - SQUARE) * part**2
             mean = self._mean[name] / (1 - MEAN**self._steps)
             square = self._square[name] / (1 - SQUARE**self._steps)
-            parameters[name] = parameters[name] - self._rate * mean / (np.sqrt(square) + TINY)
+            parameters[name] = parameters[name] - self.rate * mean / (np.sqrt(square) + TINY)
 
     def state(self) -> dict[str, Floats]:
         found = {f"mean/{name}": value for name, value in self._mean.items()}

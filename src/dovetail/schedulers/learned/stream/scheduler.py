@@ -145,3 +145,7 @@ class Ccrnn(StreamPolicy):
 
     def __init__(self, params: CcrnnParams = CcrnnParams(), *, network: StreamCheckpoint | None = None) -> None:
         super().__init__(params.checkpoint, network)
+
+
+POLICIES = {policy.NETWORK: policy for policy in (Sure, Dream, DeepWave, TvwRl, Astgcn, Ccrnn)}
+"""Kind of network -> its scheduler."""

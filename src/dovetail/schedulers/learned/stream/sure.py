@@ -157,9 +157,9 @@ def gather(
     own = projected[world, chosen, operator]
     own = own * gate(ops, ops.take(theta, chosen, 1), sizes.snapshots)[..., None]
     near_index = ops.constant(graph.near)
-    around = projected[world[..., None], chosen[..., None], near_index[None, None]]  # (W, k1, O, M, D)
     there = ops.constant(graph.near_there)[None, None]
-    scores = linear(parameters, "near.other", around)[..., 0] + linear(parameters, "near.own", own)
+    other = linear(parameters, "near.other", projected)[..., 0]  # of every operator, before any is gathered
+    scores = other[world[..., None], chosen[..., None], near_index[None, None]] + linear(parameters, "near.own", own)
     phi = ops.softmax(scores + (1.0 - there) * NOT_THERE, -1) * there
     drawn = choose(ops, shape, phi + there * 1e-9, None if noise is None else noise.gumbel_near, sizes.near, -1)
     exists = ops.take(ops.broadcast(there, tuple(phi.shape)), drawn, -1)[..., None]

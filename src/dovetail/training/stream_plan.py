@@ -1,0 +1,68 @@
+"""How learned autoscalers learn: the same plan for all kinds of networks, so that comparisons are fair.
+
+Policy gradients over the actions of all operators.  Each sequence is played several times with the same arrivals and
+the same noise of the world; what a decision was worth is the reward from then on, fading, against the mean of the other
+times at the same moment (an input-dependent baseline).
+
+    L = - sum of min(ratio A, clip(ratio) A)  or, with REINFORCE,  - sum of A log pi      - entropy H
+        + SURE: kl KL + likelihood (1/2 log |Sigma| + 1/2 (Omega - mu)' Sigma^-1 (Omega - mu) + CE) - information MI
+        + forecasters: forecast (change of demand - forecast)^2
+
+A = own A_own + (1 - own) A_job: that of an operator is its own latency and utilisation, that of its job the reward
+itself; each is divided by its spread.  As published: `algorithm=reinforce, own=0, fade=0.95`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dovetail.core.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    algorithm: Literal["ppo", "reinforce"] = field(default="ppo", metadata={"help": "ppo or reinforce"})
+    iterations: int = field(default=120, metadata={"help": "rounds of playing and learning"})
+    sequences: int = field(default=4, metadata={"help": "sequences in a round"})
+    episodes: int = field(default=4, metadata={"help": "times each of them is played in a round"})
+    decisions: int = field(default=48, metadata={"help": "decisions in an episode"})
+    step_s: float = field(default=5.0, metadata={"help": "step of the simulator while playing"})
+    epochs: int = field(default=3, metadata={"help": "steps of learning from a round (1 with reinforce)"})
+    rate: float = field(default=2e-3, metadata={"help": "learning rate; it falls to a tenth over the run"})
+    clip: float = field(default=0.2, metadata={"help": "how far a ratio may go"})
+    entropy: float = field(default=1e-3, metadata={"help": "weight of the entropy"})
+    fade: float = field(default=0.6, metadata={"help": "what a reward is worth one decision later"})
+    own: float = field(default=0.7, metadata={"help": "how much an operator's own latency and utilisation count"})
+    kl: float = field(default=1e-7, metadata={"help": "SURE: weight of the divergence from the prior"})
+    likelihood: float = field(default=1e-2, metadata={"help": "SURE: weight of the likelihood of the weights"})
+    information: float = field(default=1e-2, metadata={"help": "SURE: weight of the mutual information"})
+    forecast: float = field(default=0.1, metadata={"help": "forecasters: weight of the error of the forecast"})
+    validation: int = field(default=4, metadata={"help": "sequences a network is chosen by, of each setting"})
+    every: int = field(default=5, metadata={"help": "rounds between validations"})
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("iterations", 1, 10**6),
+            ("sequences", 1, 10**4),
+            ("episodes", 2, 10**3),
+            ("decisions", 2, 10**5),
+            ("step_s", 1e-3, 3600.0),
+            ("epochs", 1, 10**3),
+            ("rate", 1e-9, 1.0),
+            ("clip", 1e-3, 10.0),
+            ("entropy", 0.0, 1e3),
+            ("fade", 0.0, 1.0),
+            ("own", 0.0, 1.0),
+            ("kl", 0.0, 1e3),
+            ("likelihood", 0.0, 1e3),
+            ("information", 0.0, 1e3),
+            ("forecast", 0.0, 1e3),
+            ("validation", 1, 10**4),
+            ("every", 1, 10**6),
+        ):
+            if not low <= getattr(self, name) <= high:
+                raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
+
+
+PROFILES: dict[str, dict[str, int]] = {"quick": {"iterations": 40, "sequences": 3, "every": 10}, "full": {}}

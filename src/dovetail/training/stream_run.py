@@ -1,0 +1,221 @@
+"""A training run of a learned autoscaler in a directory; the best network by validation is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dovetail import __version__
+from dovetail.core.errors import DovetailError
+from dovetail.core.seeds import SeedTree
+from dovetail.core.stream import Floats
+from dovetail.evaluation.setting_stream import StreamSetting
+from dovetail.records.manifest import plain
+from dovetail.schedulers.learned.stream.arrays import Parameters, fresh
+from dovetail.schedulers.learned.stream.checkpoint import StreamCheckpoint, save_checkpoint
+from dovetail.schedulers.learned.stream.kinds import fresh_parameters
+from dovetail.schedulers.learned.stream.shape import StreamShape
+from dovetail.training.adam import Adam
+from dovetail.training.commit import current_commit
+from dovetail.training.run_directory import RunDirectory
+from dovetail.training.stream_losses import OBJECTIVE, objective_shapes
+from dovetail.training.stream_plan import StreamPlan
+from dovetail.training.stream_worker import MakeStreamWorker, Task
+from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
+
+FIRST_TRAINING_SEED, TRAINING_SEEDS = 1_000, 900
+FIRST_VALIDATION_SEED = 2_000
+LARGEST_STEP = 0.5  # norm of a gradient
+LAST_RATE = 0.1  # of the first
+
+
+@dataclass(frozen=True)
+class StreamTrainJob:
+    """Everything that decides a run.  `arguments` is the setting as the command line says it."""
+
+    settings: tuple[StreamSetting, ...]  # to learn from
+    validation: tuple[StreamSetting, ...]  # to choose by
+    kind: str
+    shape: StreamShape
+    plan: StreamPlan
+    seed: int = 0
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        """The same as plain values, to tell whether a directory holds this run."""
+        parts = {
+            "settings": [asdict(setting) for setting in self.settings],
+            "validation": [asdict(setting) for setting in self.validation],
+            "kind": self.kind,
+            "shape": asdict(self.shape),
+            "plan": asdict(self.plan),
+            "seed": self.seed,
+        }
+        facts: dict[str, Any] = plain(parts)
+        return facts
+
+
+@dataclass(frozen=True)
+class Progress:
+    """After a round; figures are those of `stream_losses`, and of the validation where there was one."""
+
+    iteration: int
+    of: int
+    figures: dict[str, float]
+
+
+def start_workers(job: StreamTrainJob, count: int) -> Workers:
+    make = MakeStreamWorker(job.settings, job.validation, job.kind, job.shape, job.plan)
+    return LocalWorker(make) if count == 1 else ProcessWorkers(make, count)
+
+
+class StreamTrainRun:
+    """A run in a directory."""
+
+    def __init__(self, path: Path, job: StreamTrainJob, command: str, *, resume: bool) -> None:
+        self.directory = RunDirectory(path, job.facts(), resume=resume)
+        self.job = job
+        self.command = command
+        self.resumed = resume
+        self.curve: list[dict[str, float]] = []
+        self.elapsed_s = 0.0
+        self.iteration = 0
+        rng = SeedTree(job.seed).child("network").generator()
+        self.parameters: Parameters = fresh_parameters(job.kind, job.shape, rng)
+        self.parameters |= fresh(objective_shapes(job.kind, job.shape), rng)
+        self.best_parameters: Parameters = dict(self.parameters)
+        self.adam = Adam(self.parameters, job.plan.rate)
+        self.untrained: Floats = np.zeros(0)  # rewards on the validation sequences
+        if resume:
+            self._read()
+
+    @property
+    def best(self) -> float:
+        """The best network's mean reward on the validation sequences."""
+        return max((float(self.untrained.mean()), *(point["validation"] for point in self.curve)))
+
+    def go_on(self, workers: Workers, until: Callable[[], bool]) -> Iterator[Progress]:
+        """Train until the plan is done or `until` says so; everything is on disk when a `Progress` comes out."""
+        self.directory.make()
+        plan = self.job.plan
+        if not self.untrained.size:
+            self.untrained = scores(workers, self.parameters, self._validation())
+            self._write()
+        while self.iteration < plan.iterations:
+            start = time.monotonic()
+            figures = self._round(workers)
+            self.iteration += 1
+            if self.iteration % plan.every == 0 or self.iteration == plan.iterations:
+                figures |= self._validate(workers)
+            self.elapsed_s += time.monotonic() - start
+            self.directory.log({"iteration": self.iteration, **figures})
+            self._write()
+            yield Progress(self.iteration, plan.iterations, figures)
+            if until():
+                self.save()
+                return
+
+    def _round(self, workers: Workers) -> dict[str, float]:
+        plan = self.job.plan
+        rng = SeedTree(self.job.seed).child("iteration", self.iteration).generator()
+        tasks = self._tasks(rng)
+        seed = int(rng.integers(2**31))
+        shares = [tasks[number :: workers.count] for number in range(workers.count)]
+        played = workers.call("play", [(self.parameters, share, seed) for share in shares])
+        weights = np.array([answer["actions"] for answer in played])
+        figures = {
+            name: float(np.dot(weights, [answer[name] for answer in played]) / max(weights.sum(), 1.0))
+            for name in ("reward", "rescales")
+        }
+        self.adam.rate = plan.rate * (1.0 - (1.0 - LAST_RATE) * self.iteration / plan.iterations)
+        for _ in range(1 if plan.algorithm == "reinforce" else plan.epochs):
+            found = workers.call("gradient", [(self.parameters,)] * workers.count)
+            share = weights / max(weights.sum(), 1.0)
+            gradient = {
+                name: sum(part * answer[0][name] for part, answer in zip(share, found, strict=True))
+                for name in self.parameters
+            }
+            figures |= {
+                name: float(sum(part * answer[1].get(name, 0.0) for part, answer in zip(share, found, strict=True)))
+                for name in found[0][1]
+            }
+            self.adam.step(self.parameters, gradient, LARGEST_STEP)
+            self.parameters = {name: np.asarray(value, np.float32) for name, value in self.parameters.items()}
+        return figures
+
+    def _tasks(self, rng: np.random.Generator) -> list[Task]:
+        """Settings in turn, sequences at random."""
+        count = len(self.job.settings)
+        first = int(rng.integers(count))
+        seeds = rng.integers(FIRST_TRAINING_SEED, FIRST_TRAINING_SEED + TRAINING_SEEDS, size=self.job.plan.sequences)
+        return [((first + place) % count, int(seed)) for place, seed in enumerate(seeds)]
+
+    def _validation(self) -> list[Task]:
+        seeds = range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + self.job.plan.validation)
+        return [(number, seed) for number in range(len(self.job.validation)) for seed in seeds]
+
+    def _validate(self, workers: Workers) -> dict[str, float]:
+        value = float(scores(workers, self.parameters, self._validation()).mean())
+        if value > self.best:  # the untrained one is the first to beat
+            self.best_parameters = {name: array.copy() for name, array in self.parameters.items()}
+        self.curve.append({"iteration": self.iteration, "validation": value})
+        self.save()
+        return {"validation": value}
+
+    def save(self) -> Path:
+        """The best network so far, with its card."""
+        facts = self.job.facts()
+        card = {
+            "arguments": plain(self.job.arguments),
+            "objective": "reward",
+            "plan": facts["plan"],
+            "settings": facts["settings"],
+            "validated_on": facts["validation"],
+            "seed": self.job.seed,
+            "command": self.command,
+            "version": __version__,
+            "commit": current_commit(),
+            "validation": {
+                "reward": self.best,
+                "untrained": float(self.untrained.mean()),
+                "iterations": self.iteration,
+            },
+            "minutes": round(self.elapsed_s / 60, 2),
+            "curve": self.curve,
+        }
+        parameters = {name: value for name, value in self.best_parameters.items() if not name.startswith(OBJECTIVE)}
+        checkpoint = StreamCheckpoint(self.job.kind, self.job.shape, parameters, card)
+        return save_checkpoint(self.directory.checkpoint, checkpoint)
+
+    def _write(self) -> None:
+        arrays = {f"now/{name}": value for name, value in self.parameters.items()}
+        arrays |= {f"best/{name}": value for name, value in self.best_parameters.items()}
+        arrays |= {f"adam/{name}": value for name, value in self.adam.state().items()}
+        document = {"iteration": self.iteration, "elapsed_s": self.elapsed_s, "curve": self.curve}
+        self.directory.write({**arrays, "untrained": self.untrained}, document)
+
+    def _read(self) -> None:
+        arrays, document = self.directory.read()
+        try:
+            self.parameters = {name: arrays[f"now/{name}"] for name in self.parameters}
+            self.best_parameters = {name: arrays[f"best/{name}"] for name in self.parameters}
+            self.adam.restore({name[5:]: value for name, value in arrays.items() if name.startswith("adam/")})
+            self.untrained = arrays["untrained"]
+            self.iteration, self.elapsed_s = int(document["iteration"]), float(document["elapsed_s"])
+            self.curve = list(document["curve"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DovetailError(f"{self.directory.path}: the run is damaged ({error}); start again") from error
+
+
+def scores(workers: Workers, parameters: Parameters, tasks: Sequence[Task]) -> Floats:
+    """(T,) rewards, the work divided among the workers."""
+    shares = [tasks[number :: workers.count] for number in range(workers.count)]
+    found = np.empty(len(tasks))
+    for number, answer in enumerate(workers.call("score_each", [(parameters, share) for share in shares])):
+        found[number :: workers.count] = answer
+    return found

@@ -1,0 +1,268 @@
+"""Plays learned autoscalers on streaming jobs and works out gradients; one of these lives in every worker process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from dovetail.core.seeds import SeedTree
+from dovetail.core.stream import Floats, StreamDecision, StreamInfo, StreamView, reward
+from dovetail.evaluation.setting_stream import StreamSetting
+from dovetail.features.stream import StreamFeatures
+from dovetail.features.stream_demand import Demand
+from dovetail.schedulers.learned.stream import sure
+from dovetail.schedulers.learned.stream.action import instances, within_slots
+from dovetail.schedulers.learned.stream.arrays import NUMPY, Parameters
+from dovetail.schedulers.learned.stream.checkpoint import StreamCheckpoint
+from dovetail.schedulers.learned.stream.graph import Graph, Singles, graph_of
+from dovetail.schedulers.learned.stream.kinds import draw, forward
+from dovetail.schedulers.learned.stream.scheduler import POLICIES
+from dovetail.schedulers.learned.stream.shape import StreamShape
+from dovetail.sim.stream import StreamWorld
+from dovetail.training.stream_losses import OBJECTIVE, log_probability, policy_loss, sampler_loss
+from dovetail.training.stream_plan import StreamPlan
+from dovetail.training.stream_torch import TORCH
+
+Task = tuple[int, int]
+"""Which setting, and the seed of the sequence."""
+PIECE = 8  # moments whose gradient is worked out at once
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """One sequence, played E times: T decisions for each of O operators."""
+
+    graph: Graph
+    features: Singles  # (T, E, L, O, F)
+    actions: Singles  # (T, E, O)
+    old: Singles  # (T, E, O) log probability
+    advantage: Singles  # (T, E, O)
+    change: Singles  # (T, E, O) of the logarithm of demand until the next decision
+    noise_seed: int
+
+
+class StreamWorker:
+    """Settings in memory, and the last round."""
+
+    def __init__(
+        self,
+        settings: Sequence[StreamSetting],
+        validation: Sequence[StreamSetting],
+        kind: str,
+        shape: StreamShape,
+        plan: StreamPlan,
+    ) -> None:
+        torch.set_num_threads(1)
+        episode = [
+            replace(
+                setting,
+                duration_s=(plan.decisions + 1) * setting.open().options.interval_s,
+                step_s=plan.step_s,
+            )
+            for setting in settings
+        ]
+        self._training = [setting.open() for setting in episode]
+        self._validation = [setting.open() for setting in validation]
+        self._kind, self._shape, self._plan = kind, shape, plan
+        self._round: list[Played] = []
+
+    def score_each(self, parameters: Parameters, tasks: Sequence[Task]) -> list[float]:
+        """The reward on each validation sequence, without exploring."""
+        network = StreamCheckpoint(self._kind, self._shape, _without_objective(parameters), {})
+        found = []
+        for number, seed in tasks:
+            opened = self._validation[number]
+            world = opened.world(opened.sequence(seed), SeedTree(seed))
+            result = opened.run(world, POLICIES[self._kind](network=network), SeedTree(seed).generator())
+            found.append(float(result.reward.mean()))
+        return found
+
+    def play(self, parameters: Parameters, tasks: Sequence[Task], seed: int) -> dict[str, float]:
+        """A round: each sequence several times.  What happened is kept, figures returned."""
+        self._round, rewards, rescales = [], [], []
+        for place, (number, sequence_seed) in enumerate(tasks):
+            opened = self._training[number]
+            sequence = opened.sequence(sequence_seed)
+            worlds = [opened.world(sequence, SeedTree(sequence_seed)) for _ in range(self._plan.episodes)]
+            explorer = SeedTree(seed).child("explore", place, number, sequence_seed)
+            played, mean_reward, changed = self._play(parameters, worlds, explorer)
+            self._round.append(played)
+            rewards.append(mean_reward)
+            rescales.append(changed)
+        count = sum(each.actions.size for each in self._round)
+        return {"reward": _mean(rewards), "rescales": _mean(rescales), "actions": float(count)}
+
+    def _play(
+        self, parameters: Parameters, worlds: Sequence[StreamWorld], seeds: SeedTree
+    ) -> tuple[Played, float, float]:
+        info = worlds[0].info
+        graph = graph_of(info, self._shape.hops)
+        rows, demand = StreamFeatures(info), Demand(info)
+        rng = seeds.child("actions").generator()
+        noise_seed = int(seeds.child("noise").generator().integers(2**31))
+        std = float(np.exp(parameters["head.log_std"][0]))
+        seen: list[Singles] = []
+        taken: list[Singles] = []
+        wanted: list[Floats] = []
+        own: list[Floats] = []
+        views = [world.advance() for world in worlds]
+        while views[0] is not None:
+            features = np.stack([rows.of(view) for view in views if view is not None])
+            noise = draw(self._kind, moment(noise_seed, len(seen)), self._shape, len(worlds), info.history, graph)
+            mean = forward(NUMPY, self._kind, self._shape, parameters, features, graph, noise).mean
+            actions = (mean + std * rng.standard_normal(mean.shape, np.float32)).astype(np.float32)
+            needed = np.stack([demand.of(view) for view in views if view is not None])
+            if seen:
+                own.append(np.stack([own_reward(info, view) for view in views if view is not None]))
+            seen.append(features)
+            taken.append(actions)
+            wanted.append(needed)
+            for world, view, action, need in zip(worlds, views, actions, needed, strict=True):
+                assert view is not None
+                world.apply(self._decisions(info, view, need, action))
+            views = [world.advance() for world in worlds]
+        results = [world.result() for world in worlds]
+        own.append(own[-1])  # nothing is measured after the last interval; it is left out below
+        rewards = np.stack([result.reward for result in results], axis=1)[: len(seen)]  # (T, E, J)
+        advantage = self._advantages(info, rewards, np.stack(own))
+        change = np.diff(np.log(np.stack(wanted) + 1e-3), axis=0, append=np.log(np.stack(wanted[-1:]) + 1e-3))
+        played = Played(
+            graph=graph,
+            features=np.stack(seen)[:-1],
+            actions=np.stack(taken)[:-1],
+            old=np.zeros(0, np.float32),
+            advantage=advantage[:-1].astype(np.float32),
+            change=change[:-1].astype(np.float32),
+            noise_seed=noise_seed,
+        )
+        played = replace(played, old=self._densities(parameters, played))
+        rescales = float(np.mean([result.rescaled.sum() for result in results]))
+        return played, float(rewards.mean()), rescales
+
+    def _decisions(self, info: StreamInfo, view: StreamView, demand: Floats, actions: Singles) -> list[StreamDecision]:
+        limited = np.clip(actions, -1.0, 1.0).astype(np.float64)
+        given = within_slots(instances(self._shape.action, info, view.parallelism, demand, limited), info.slots)
+        return [StreamDecision(int(k), int(given[k])) for k in np.flatnonzero(given != view.parallelism)]
+
+    def _advantages(self, info: StreamInfo, rewards: Floats, own: Floats) -> Floats:
+        """(T, E, O)."""
+        plan = self._plan
+        whole = spread_out(faded(rewards, plan.fade))[..., info.operator_job]
+        part = spread_out(faded(own, plan.fade))
+        found: Floats = plan.own * part + (1.0 - plan.own) * whole
+        return found
+
+    def _densities(self, parameters: Parameters, played: Played) -> Singles:
+        with torch.no_grad():
+            named = _tensors(parameters, learn=False)
+            return np.concatenate([self._piece(named, played, at)[0].numpy() for at in pieces(played)])
+
+    def _piece(self, named: Parameters, played: Played, at: slice) -> tuple[torch.Tensor, Any, torch.Tensor]:
+        """Log probabilities (t, E, O), what the network said, and the features it saw (t E, L, O, F)."""
+        features = torch.as_tensor(played.features[at].reshape(-1, *played.features.shape[2:]))
+        noise = self._noise(played, range(at.start, at.start + len(played.features[at])))
+        said = forward(TORCH, self._kind, self._shape, named, features, played.graph, noise)
+        actions = torch.as_tensor(played.actions[at])
+        density = log_probability(actions, said.mean.reshape(actions.shape), named["head.log_std"][0])
+        return density, said, features
+
+    def _noise(self, played: Played, decisions: range) -> sure.Noise | None:
+        """What was drawn at these decisions, one after another."""
+        episodes, history = played.features.shape[1:3]
+        drawn = [
+            draw(self._kind, moment(played.noise_seed, k), self._shape, episodes, history, played.graph)
+            for k in decisions
+        ]
+        known = [each for each in drawn if each is not None]
+        return sure.Noise(*map(np.concatenate, zip(*known, strict=True))) if known else None
+
+    def gradient(self, parameters: Parameters) -> tuple[Parameters, dict[str, float]]:
+        """Of the round's loss, summed over pieces by their share; and figures likewise."""
+        plan = self._plan
+        named = _tensors(parameters, learn=True)
+        moments = sum(len(each.features) for each in self._round)
+        figures: dict[str, float] = {}
+        for played in self._round:
+            for at in pieces(played):
+                density, said, features = self._piece(named, played, at)
+                advantage = torch.as_tensor(played.advantage[at])
+                loss, found = policy_loss(
+                    plan, density, torch.as_tensor(played.old[at]), advantage, named["head.log_std"][0]
+                )
+                if said.sampled is not None:
+                    extra, more = sampler_loss(plan, self._shape, named, features, played.graph, said.sampled)
+                    loss, found = loss + extra, found | more
+                if said.forecast is not None:
+                    off = said.forecast.reshape(advantage.shape) - torch.as_tensor(played.change[at])
+                    loss = loss + plan.forecast * (off**2).mean()
+                    found["forecast"] = float((off**2).mean())
+                share = len(density) / moments
+                (share * loss).backward()
+                for name, value in found.items():
+                    figures[name] = figures.get(name, 0.0) + share * value
+        gradient = {
+            name: np.zeros(value.shape, np.float32) if value.grad is None else value.grad.numpy().copy()
+            for name, value in named.items()
+        }
+        return gradient, figures
+
+
+@dataclass(frozen=True)
+class MakeStreamWorker:
+    """Makes worker number n; can be sent to another process."""
+
+    settings: tuple[StreamSetting, ...]
+    validation: tuple[StreamSetting, ...]
+    kind: str
+    shape: StreamShape
+    plan: StreamPlan
+
+    def __call__(self, number: int) -> StreamWorker:
+        return StreamWorker(self.settings, self.validation, self.kind, self.shape, self.plan)
+
+
+def moment(seed: int, decision: int) -> np.random.Generator:
+    """What the sampler draws at a decision, the same when the gradient is worked out."""
+    return np.random.default_rng((seed, decision))
+
+
+def own_reward(info: StreamInfo, view: StreamView) -> Floats:
+    """(O,) what the last interval was worth for each operator alone: its own latency and its own utilisation."""
+    since = slice(-info.snapshots, None)
+    latency = view.op_latency_s[since].mean(axis=0)
+    return reward(latency, info.job_slo_s[info.operator_job], view.op_busy[since].mean(axis=0), info.weight)
+
+
+def faded(rewards: Floats, fade: float) -> Floats:
+    """(T, ...) the sum from each moment on, fading."""
+    found = rewards.astype(np.float64).copy()
+    for moment_ in range(len(found) - 2, -1, -1):
+        found[moment_] += fade * found[moment_ + 1]
+    return found
+
+
+def spread_out(returns: Floats) -> Floats:
+    """(T, E, ...) less the mean over the times it was played, in units of the spread over all moments."""
+    apart = returns - returns.mean(axis=1, keepdims=True)
+    found: Floats = apart / (np.sqrt((apart**2).mean(axis=(0, 1), keepdims=True)) + 1e-6)
+    return found
+
+
+def pieces(played: Played) -> list[slice]:
+    return [slice(start, start + PIECE) for start in range(0, len(played.features), PIECE)]
+
+
+def _tensors(parameters: Parameters, *, learn: bool) -> Parameters:
+    return {name: torch.as_tensor(value).clone().requires_grad_(learn) for name, value in parameters.items()}
+
+
+def _without_objective(parameters: Parameters) -> Parameters:
+    return {name: value for name, value in parameters.items() if not name.startswith(OBJECTIVE)}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else 0.0
