@@ -80,6 +80,15 @@ _add("gpu/dl2", "learned.gpu_baselines.dl2:Dl2", "one job after another until st
 _add("gpu/das", "learned.das.scheduler:Das", "two learned agents, order and place, that know of each other")
 _add("gpu/random", "heuristic.gpu.random:Random", "any job, any machine with room: the floor to beat")
 
+_add("stream/fixed", "heuristic.stream.fixed:Fixed", "never changes: as at the start, or a number for all")
+_add("stream/hpa", "heuristic.stream.hpa:Hpa", "Kubernetes: as many as bring the busy share to a target")
+_add("stream/ds2", "heuristic.stream.ds2:Ds2", "as many as true rates call for, in one pass from the sources")
+_add("stream/flink", "heuristic.stream.flink:Flink", "Flink's own: true rates, a band of utilisation, catching up")
+_add("stream/dhalion", "heuristic.stream.dhalion:Dhalion", "finds who holds the others up; reduces who is idle")
+_add("stream/static", "optimise.stream.static:Static", "the best that never changes; knows the future")
+_add("stream/oracle", "optimise.stream.oracle:Oracle", "knows the rates to come: no real scheduler")
+_add("stream/random", "heuristic.stream.random:Random", "any parallelism, any time: the floor to beat")
+
 # Schedulers made of schedulers live above this layer.  They are lines here all the same, and not an entry point of our
 # own: that would be read from the installed metadata, and a checkout would lack them until it is installed again.
 _ABOVE = "dovetail.adaptation"

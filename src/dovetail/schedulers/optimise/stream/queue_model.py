@@ -1,0 +1,187 @@
+"""What a parallelism is worth for given rates: latency and utilisation by the formulas of `docs/stream-model.md`.
+
+For an operator with `load` instance-seconds of work for each record of its job, rate `x` and p instances (c of which
+can be busy at the same time), taken to be in steady state within each bin of the rates:
+
+    r = x load / c,    time at it = S (1 + v h(r) / (c r)) + backlog / capacity,    h(r) = r^sqrt(2 (c + 1)) / (1 - r)
+
+r counts as 1 - sqrt(S / (c bin)) at most: a queue that is closer to its limit needs longer than a bin to fill.  What is
+beyond the capacity piles up from bin to bin (Lindley), and the latency of the job is that of its longest path.  The
+service time varies from bin to bin (`noise`), for which the mean over three points of its distribution is taken.
+
+A restart adds a delay that falls from D = restart + replay * x / capacity to 0 in D / (1 - x / capacity) seconds.
+Buffers are left out: it makes no difference to the latency whether a record waits before an operator or in front of
+the one before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dovetail.core.stream import LATENCY_CAP, Floats, Ints, StreamInfo
+from dovetail.schedulers.optimise.stream.queue_fit import QueueFit, instances_at_once, waiting
+
+POINTS, WEIGHTS = (-(3.0**0.5), 0.0, 3.0**0.5), (1 / 6, 2 / 3, 1 / 6)  # Gauss-Hermite
+MOST_STEPS = 200  # of an ascent
+BETTER = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class JobModel:
+    """A job of n operators, at most P instances each."""
+
+    job: int
+    operators: Ints  # (n,)
+    parents: tuple[tuple[int, ...], ...]  # (n,) places in `operators`
+    sinks: Ints
+    load_s: Floats  # (n,) instance-seconds for each record of the job
+    service_s: Floats  # (n,) for each record of the operator
+    variability: Floats  # (n,)
+    at_once: Floats  # (n, P) instances that can be busy at once
+    most: Ints  # (n,)
+    slo_s: float
+    restart_s: float
+    weight: float
+    noise: float
+
+    @staticmethod
+    def of(info: StreamInfo, job: int, fit: QueueFit, noise: float) -> JobModel:
+        assert info.future is not None
+        operators = np.flatnonzero(info.operator_job == job)
+        first = int(operators[0])
+        parents: list[list[int]] = [[] for _ in operators]
+        inner = np.ones(len(operators), dtype=np.bool_)
+        for origin, target in zip(info.edge_from.tolist(), info.edge_to.tolist(), strict=True):
+            if info.operator_job[target] == job:
+                parents[target - first].append(origin - first)
+                inner[origin - first] = False
+        load_s = info.future.operator_load_s[operators]
+        most = info.operator_max[operators]
+        counts = np.arange(1.0, most.max() + 1.0)
+        return JobModel(
+            job,
+            operators,
+            tuple(tuple(one) for one in parents),
+            np.flatnonzero(inner),
+            load_s,
+            np.where(fit.known, fit.service_s, 0.0)[operators],
+            fit.variability[operators],
+            instances_at_once(counts, fit.skew[operators, None]),
+            most,
+            float(info.job_slo_s[job]),
+            float(info.job_restart_s[job]),
+            info.weight,
+            noise,
+        )
+
+    def capacity(self, chosen: Ints) -> Floats:
+        """(K,) records of the job a second, at most, of parallelisms (K, n)."""
+        with np.errstate(divide="ignore"):
+            each = self.at_once[np.arange(len(self.operators)), chosen - 1] / self.load_s
+        found: Floats = each.min(axis=1)
+        return found
+
+
+class Outlook:
+    """The rates of some time to come, in bins, and what every operator would make of them with 1 .. P instances."""
+
+    def __init__(self, model: JobModel, rate: Floats, bin_s: float, backlog: Floats | None = None) -> None:
+        """`backlog`: (n,) records of the job that wait at each operator at the start, beyond what is usual."""
+        self.model, self.rate, self.bin_s = model, rate, bin_s
+        load = model.load_s[:, None, None] * rate  # (n, 1, T) instances' worth of work
+        at_once, service = model.at_once[:, :, None], model.service_s[:, None, None]
+        closest = 1.0 - np.minimum(np.sqrt(service / (at_once * bin_s)), 0.5)
+        wait = np.zeros(np.broadcast_shapes(load.shape, at_once.shape))
+        for point, weight in zip(POINTS, WEIGHTS, strict=True):
+            factor = np.exp(model.noise * point - model.noise**2 / 2.0)
+            share = np.clip(load * factor / at_once, 1e-9, closest)
+            wait += weight * factor * waiting(share, at_once) / (at_once * share)
+        self.time_s = service * (1.0 + model.variability[:, None, None] * wait) + self._piled_up(load, backlog)
+        """(n, P, T)"""
+        self.busy = np.minimum(load, at_once) / np.arange(1.0, at_once.shape[1] + 1.0)[:, None]
+        """(n, P, T)"""
+
+    def _piled_up(self, load: Floats, backlog: Floats | None) -> Floats:
+        """(n, P, T) seconds that what is beyond the capacity makes records wait, at the middle of each bin."""
+        model = self.model
+        at_once = model.at_once[:, :, None]
+        start = np.zeros(len(model.operators)) if backlog is None else backlog * model.load_s
+        more = (load - at_once) * self.bin_s  # instance-seconds
+        if not start.any() and not (more > 0.0).any():
+            return np.zeros((1, 1, 1))
+        total = np.cumsum(more, axis=2) + start[:, None, None]
+        low = np.minimum(np.minimum.accumulate(total, axis=2), 0.0)
+        after = total - low
+        before = np.concatenate([np.broadcast_to(start[:, None, None], after[..., :1].shape), after[..., :-1]], axis=2)
+        found: Floats = 0.5 * (before + after) / at_once
+        return found
+
+    def latency_s(self, chosen: Ints) -> Floats:
+        """(K, T) of parallelisms (K, n)."""
+        done: list[Floats] = []
+        for i, parents in enumerate(self.model.parents):
+            spent = self.time_s[i, chosen[:, i] - 1]
+            if len(parents) == 1:
+                spent = spent + done[parents[0]]
+            elif parents:
+                spent = spent + np.maximum.reduce([done[p] for p in parents])
+            done.append(spent)
+        found: Floats = np.maximum.reduce([done[sink] for sink in self.model.sinks])
+        return found
+
+    def utilisation(self, chosen: Ints) -> Floats:
+        """(K, T)"""
+        found: Floats = self.busy[np.arange(chosen.shape[1]), chosen - 1].mean(axis=1)
+        return found
+
+    def by_interval(self, values: Floats, bins: int, weighed: bool) -> Floats:
+        """(K, I) means over each `bins` bins (the last may be shorter), weighed by the records that come or not."""
+        starts = np.arange(0, len(self.rate), bins)
+        weight = self.rate + 1e-12 if weighed else np.ones(len(self.rate))
+        found: Floats = np.add.reduceat(values * weight, starts, axis=1) / np.add.reduceat(weight, starts)
+        return found
+
+    def worth(self, chosen: Ints, bins: int) -> tuple[Floats, Floats]:
+        """(K, I) reward of each interval of so many bins, and its latency."""
+        late = self.by_interval(self.latency_s(chosen), bins, weighed=True)
+        used = self.by_interval(self.utilisation(chosen), bins, weighed=False)
+        return self.reward(late) + (1.0 - self.model.weight) * used, late
+
+    def reward(self, latency_s: Floats) -> Floats:
+        found: Floats = -self.model.weight * np.minimum(latency_s / self.model.slo_s, LATENCY_CAP)
+        return found
+
+    def ascend(self, start: Ints, bins: int, price: float = 0.0) -> Ints:
+        """The best parallelism (n,) that can be reached by steps of one instance more or less at one operator.
+
+        `price` is what an instance costs, in rewards of an interval.
+        """
+        n = len(start)
+        best = start.copy()
+        value = float(self.worth(best[None], bins)[0].mean()) - price * float(best.sum())
+        for _ in range(MOST_STEPS):
+            tried = np.concatenate([best + np.eye(n, dtype=np.int64), best - np.eye(n, dtype=np.int64)])
+            tried = tried[((tried >= 1) & (tried <= self.model.most)).all(axis=1)]
+            values = self.worth(tried, bins)[0].mean(axis=1) - price * tried.sum(axis=1)
+            place = int(values.argmax())
+            if values[place] <= value + BETTER:
+                break
+            best, value = tried[place], float(values[place])
+        return best
+
+    def restart_loss(self, chosen: Ints, latency_s: Floats, bins: int, replay_s: float) -> Floats:
+        """(K, I) what a restart at the start of each interval would take from the rewards, with `latency_s` (K, I)."""
+        model, interval_s = self.model, bins * self.bin_s
+        rate = self.rate[::bins]
+        used = np.minimum(rate / model.capacity(chosen)[:, None], 0.99)  # (K, I)
+        late_s = model.restart_s + replay_s * used
+        until_s = late_s / (1.0 - used)
+        loss = np.zeros_like(latency_s)
+        usual = self.reward(latency_s)
+        for turn in range(int(np.ceil(min(float(until_s.max()) / interval_s, 60.0)))):
+            start, end = np.minimum(turn * interval_s, until_s), np.minimum((turn + 1) * interval_s, until_s)
+            area = late_s * (end - start) - (1.0 - used) * (end**2 - start**2) / 2.0
+            loss += usual - self.reward(latency_s + area / interval_s)
+        return loss

@@ -1,0 +1,101 @@
+"""stream/static: the best parallelism that never changes: an oracle among the fixed ones, no real scheduler.
+
+It is told the rates of the whole run (`CLAIRVOYANT`) and looks once, at the first decision, for the fixed parallelism
+with the highest reward over all of it: by steepest ascent, operator by operator, from several starts, with latency and
+utilisation as in `queue_model`; what operators can do is learned from the first interval (`queue_fit`).  What it is
+worth to change parallelism at all is the distance between this and the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from dovetail.core.stream import Ints, Reason, StreamDecision, StreamInfo, StreamView
+from dovetail.schedulers.heuristic.stream.answer import answer
+from dovetail.schedulers.optimise.stream.queue_fit import QueueFit
+from dovetail.schedulers.optimise.stream.queue_model import JobModel, Outlook
+from dovetail.schedulers.optimise.stream.told import rates_between, told
+
+STARTS = (0.4, 0.6, 0.8)
+"""Share of its time that an instance would be busy at the highest rate: where ascents begin."""
+PRICES = (0.0, *(0.0005 * 2.0**i for i in range(14)))
+
+
+class Static:
+    CLAIRVOYANT: ClassVar = True  # the world it is run in hands it `StreamInfo.future`
+
+    @dataclass(frozen=True)
+    class Params:
+        bins: int = field(default=2000, metadata={"help": "parts into which the run is cut, at most"})
+        noise: float = field(default=0.05, metadata={"help": "spread of service times that it reckons with"})
+
+        def __post_init__(self) -> None:
+            if self.bins < 1:
+                raise ValueError(f"bins is {self.bins}; expected 1 or more")
+            if not 0.0 <= self.noise < np.inf:
+                raise ValueError(f"noise is {self.noise}; expected 0 or more")
+
+    def __init__(self, params: Params = Params()) -> None:
+        self.params = params
+        self._info: StreamInfo | None = None
+        self._best: Ints | None = None
+
+    def reset(self, info: StreamInfo, rng: np.random.Generator) -> None:
+        told(info, "stream/static")
+        self._info = info
+        self._best = None
+
+    def decide(self, view: StreamView) -> Sequence[StreamDecision]:
+        info = self._info
+        assert info is not None, "reset comes first"
+        if self._best is None:
+            self._best = self._search(view)
+        return answer(info, view, self._best, Reason.BEST_FIXED, np.full(len(self._best), np.nan))
+
+    def _search(self, view: StreamView) -> Ints:
+        """Within the slots: an instance has the smallest price at which all jobs together do not want more."""
+        info = self._info
+        assert info is not None
+        fit = QueueFit(info)
+        fit.add(view, len(view.op_rate))
+        found = view.parallelism.copy()
+        views = [
+            self._outlook(JobModel.of(info, job, fit, self.params.noise), view) for job in range(len(info.job_name))
+        ]
+        for price in PRICES:
+            for outlook, bins in views:
+                found[outlook.model.operators] = _best_of(outlook, bins, price)
+            if found.sum() <= info.slots:
+                break
+        return found
+
+    def _outlook(self, model: JobModel, view: StreamView) -> tuple[Outlook, int]:
+        """The rest of the run, and the bins of an interval."""
+        info = self._info
+        assert info is not None and info.future is not None
+        future = info.future
+        end_s = future.rate.shape[1] * future.bin_s
+        parts = max(1, round(info.interval_s / 60.0))  # of an interval
+        while parts > 1 and (end_s - view.time_s) / info.interval_s * parts > self.params.bins:
+            parts -= 1
+        rate = rates_between(future, model.job, view.time_s, end_s, info.interval_s / parts)
+        return Outlook(model, rate, info.interval_s / parts), parts
+
+
+def _best_of(outlook: Outlook, bins: int, price: float) -> Ints:
+    model = outlook.model
+    tops = [_busy_at(model, share, float(outlook.rate.max())) for share in STARTS]
+    found = [outlook.ascend(start, bins, price) for start in tops]
+    values = [float(outlook.worth(one[None], bins)[0].mean()) - price * float(one.sum()) for one in found]
+    return found[int(np.argmax(values))]
+
+
+def _busy_at(model: JobModel, share: float, rate: float) -> Ints:
+    """(n,) the fewest instances of which no larger share is busy at this rate."""
+    enough = model.at_once * share >= model.load_s[:, None] * rate
+    first: Ints = np.where(enough.any(axis=1), enough.argmax(axis=1) + 1, model.most)
+    return np.minimum(first, model.most)
