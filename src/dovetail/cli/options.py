@@ -19,6 +19,7 @@ OPTIONS = {
     "dag": "dovetail.cli.options_dag:DagArguments",
     "elastic": "dovetail.cli.options_elastic:ElasticArguments",
     "gpu": "dovetail.cli.options_gpu:GpuArguments",
+    "stream": "dovetail.cli.options_stream:StreamArguments",
 }
 """Family -> its options, imported when a command is about it."""
 

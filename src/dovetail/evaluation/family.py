@@ -30,6 +30,7 @@ FAMILIES = {
     "dag": "dovetail.evaluation.family_dag:DagFamily",
     "elastic": "dovetail.evaluation.family_elastic:ElasticFamily",
     "gpu": "dovetail.evaluation.family_gpu:GpuFamily",
+    "stream": "dovetail.evaluation.family_stream:StreamFamily",
 }
 """Name -> its class, imported when the first thing of that family is asked for."""
 

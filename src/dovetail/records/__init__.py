@@ -31,6 +31,17 @@ from dovetail.records.gpu import (
 )
 from dovetail.records.manifest import SCHEMA, canonical_params
 from dovetail.records.run import Run, read_run, run_name, write_run
+from dovetail.records.stream import (
+    StreamDecisionRows,
+    StreamDelayRows,
+    StreamEdgeRows,
+    StreamIntervalRows,
+    StreamJobRows,
+    StreamOperatorIntervalRows,
+    StreamOperatorRows,
+    StreamRun,
+    StreamSnapshotRows,
+)
 from dovetail.records.summary import Summary
 from dovetail.records.writer import RecordWriter
 
@@ -60,6 +71,15 @@ __all__ = [
     "Records",
     "Run",
     "RunEntry",
+    "StreamDecisionRows",
+    "StreamDelayRows",
+    "StreamEdgeRows",
+    "StreamIntervalRows",
+    "StreamJobRows",
+    "StreamOperatorIntervalRows",
+    "StreamOperatorRows",
+    "StreamRun",
+    "StreamSnapshotRows",
     "Summary",
     "canonical_params",
     "read_records",

@@ -14,6 +14,7 @@ FORMATS = {
     "dag": "dovetail.records.dag:DagRun",
     "elastic": "dovetail.records.elastic:ElasticRun",
     "gpu": "dovetail.records.gpu:GpuRun",
+    "stream": "dovetail.records.stream:StreamRun",
 }
 """Family -> the class of its runs, imported when one is read or written."""
 

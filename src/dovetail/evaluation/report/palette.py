@@ -21,6 +21,9 @@ SERIES: tuple[tuple[str, str], ...] = (
 )
 DASHES: tuple[str, ...] = ("", "7 3", "2 3", "9 3 2 3")
 
+REFERENCE = -1  # the place of a curve that is no scheduler's, such as a limit
+REFERENCE_SERIES = ("#8a96a8", "#76849a", "5 4")
+
 _GOLDEN_ANGLE = 137.50776405003785
 _LIGHTNESS = (0.66, 0.56, 0.76)
 NUM_JOB_COLOURS = 24
@@ -28,6 +31,8 @@ NUM_JOB_COLOURS = 24
 
 def series(index: int) -> tuple[str, str, str]:
     """Light colour, dark colour and dash pattern of the scheduler at this place of the table."""
+    if index == REFERENCE:
+        return REFERENCE_SERIES
     light, dark = SERIES[index % len(SERIES)]
     return light, dark, DASHES[index // len(SERIES) % len(DASHES)]
 
