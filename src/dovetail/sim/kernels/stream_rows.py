@@ -140,10 +140,9 @@ def fill_snapshot(m, j, place, rows, end_s):
     for i in range(m.job_ints[OP_FIRST, j], m.job_ints[OP_LAST, j]):
         queued = ops[GAIN, i] * (ops[MARK_AVAILABLE, i] - ops[PROGRESS, i])
         done = ops[SUM_DONE, i]
+        latency = queued * ops[NOW_SERVICE_S, i] / ops[SERVERS, i]
         if done > 0.0:
             latency = ops[SUM_WAITING_S, i] / done
-        else:
-            latency = queued * ops[NOW_SERVICE_S, i] / ops[SERVERS, i]
         table[ROW_INPUT * rows + place, i] = ops[SUM_INPUT, i] / span_s
         table[ROW_RATE * rows + place, i] = done / span_s
         table[ROW_BUSY * rows + place, i] = ops[SUM_BUSY_S, i] / ops[SUM_OWNED_S, i]

@@ -105,8 +105,8 @@ def load(
 class Lens:
     """The arrays of a world, or of several with one more axis in front, read-only and cut to the rows of a view."""
 
-    def __init__(self, memory: StreamMemory, workload: StreamWorkload, options: StreamOptions) -> None:
-        self._workload = workload
+    def __init__(self, memory: StreamMemory, clock_s: Any, options: StreamOptions) -> None:
+        self._clock_s = clock_s  # at the start: a number, or one for each world
         self._options = options
         self._parallelism = _read_only(memory.op_ints[..., layout.PARALLELISM, :])
         self._up_s = memory.job_floats[..., layout.UP_S, :]
@@ -128,7 +128,7 @@ class Lens:
         down.setflags(write=False)
         return StreamView(
             time_s=time_s,
-            clock_s=(self._workload.clock_s + time_s) % WEEK_S,
+            clock_s=(self._clock_s + time_s) % WEEK_S,
             parallelism=self._parallelism,
             job_down=down,
             job_rescaled_s=self._rescaled_s,

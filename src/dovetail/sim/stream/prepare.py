@@ -26,10 +26,9 @@ def check_workload(workload: StreamWorkload) -> None:
     _check_ops(workload, workload.op_max >= 1, "op_max", "1 or more")
     allowed = (workload.op_start >= 1) & (workload.op_start <= workload.op_max)
     _check_ops(workload, allowed, "op_start", "1 to op_max")
-    if int(workload.op_start.sum()) > workload.slots:
-        raise ConfigError(
-            f"op_start takes {int(workload.op_start.sum())} slots, but there are {workload.slots}; expected at most as many"
-        )
+    taken = int(workload.op_start.sum())
+    if taken > workload.slots:
+        raise ConfigError(f"op_start takes {taken} slots, but there are {workload.slots}; expected as many at most")
     fed = np.isin(np.arange(workload.num_operators), workload.edge_to)
     _check_ops(workload, ~(fed & (workload.op_source > 0)), "op_source", "0, because others feed it")
     if not np.all(_from(workload.edge_share)):
@@ -129,8 +128,8 @@ def _check_order(workload: StreamWorkload) -> None:
     if bad.any():
         edge = int(bad.argmax())
         raise ConfigError(
-            f"edge {edge} leads from operator {ends[1, edge]} to {ends[0, edge]}; expected one to a later operator of the "
-            "same job"
+            f"edge {edge} leads from operator {ends[1, edge]} to {ends[0, edge]}; expected one to a later operator of "
+            "the same job"
         )
     places = ends[0] * workload.num_operators + ends[1]
     if np.any(np.diff(places) <= 0):
@@ -143,14 +142,12 @@ def _check_order(workload: StreamWorkload) -> None:
 def _check_jobs(workload: StreamWorkload, good: Bools, name: str, expected: str) -> None:
     if not good.all():
         job = int(good.argmin())
-        raise ConfigError(
-            f"job {workload.job_name[job]!r} (number {job}): {name} is {getattr(workload, name)[job]}; expected {expected}"
-        )
+        value = getattr(workload, name)[job]
+        raise ConfigError(f"job {workload.job_name[job]!r} (number {job}): {name} is {value}; expected {expected}")
 
 
 def _check_ops(workload: StreamWorkload, good: Bools, name: str, expected: str) -> None:
     if not good.all():
         op = int(good.argmin())
-        raise ConfigError(
-            f"operator {workload.op_name[op]!r} (number {op}): {name} is {getattr(workload, name)[op]}; expected {expected}"
-        )
+        value = getattr(workload, name)[op]
+        raise ConfigError(f"operator {workload.op_name[op]!r} (number {op}): {name} is {value}; expected {expected}")

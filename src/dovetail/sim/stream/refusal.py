@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isnan
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,10 @@ from dovetail.core.errors import InvalidDecision
 from dovetail.core.stream import REASON_TEXT, Ints, StreamDecision, StreamInfo
 
 
-def read_answer(decisions: Sequence[StreamDecision], info: StreamInfo, parallelism: Ints, time_s: float) -> Ints:
+def read_answer(decisions: object, info: StreamInfo, parallelism: Ints, time_s: float) -> Ints:
     """(O,) the parallelism of every operator after these decisions, or `InvalidDecision`."""
     where = f"at {time_s:g} s: "
-    if isinstance(decisions, str) or not isinstance(decisions, Sequence):
+    if not isinstance(decisions, Sequence):
         text = f"given {decisions!r}; expected a sequence of StreamDecision, empty to change nothing"
         raise InvalidDecision(where + text)
     wanted = parallelism.copy()
@@ -48,8 +49,8 @@ def check_total(wanted: Ints, info: StreamInfo, parallelism: Ints, where: str) -
     if total > info.slots:
         grown = [named_operator(info, i) for i in np.flatnonzero(wanted > parallelism).tolist()]
         raise InvalidDecision(
-            f"{where}{total} instances in all, {int(parallelism.sum())} before, but there are {info.slots} slots; expected "
-            f"{total - info.slots} fewer (more are asked for: {', '.join(grown)})"
+            f"{where}{total} instances in all, {int(parallelism.sum())} before, but there are {info.slots} slots; "
+            f"expected {total - info.slots} fewer (more are asked for: {', '.join(grown)})"
         )
 
 
@@ -61,3 +62,22 @@ def named_operator(info: StreamInfo, operator: int) -> str:
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_array(wanted: Any, infos: Sequence[StreamInfo], parallelism: Ints, time_s: float) -> Ints:
+    """(W, O) what all operators of several worlds are to have, or `InvalidDecision`."""
+    numbers = np.asarray(wanted)
+    if numbers.shape != parallelism.shape or numbers.dtype.kind not in "iu":
+        raise InvalidDecision(
+            f"at {time_s:g} s: given {numbers.dtype} of the shape {numbers.shape}; expected whole numbers of the shape "
+            f"{parallelism.shape}"
+        )
+    bad = (numbers < 1) | (numbers > np.stack([info.operator_max for info in infos]))
+    if bad.any():
+        world, operator = np.argwhere(bad)[0].tolist()
+        where = f"at {time_s:g} s: world {world}: operator {named_operator(infos[world], operator)}: "
+        text = f"parallelism {numbers[world, operator]}; expected 1 to {infos[world].operator_max[operator]}"
+        raise InvalidDecision(where + text)
+    for world, info in enumerate(infos):
+        check_total(numbers[world], info, parallelism[world], f"at {time_s:g} s: world {world}: ")
+    return numbers

@@ -71,7 +71,7 @@ class StreamResult:
         return cls(
             workload=workload,
             options=options,
-            start_s=(1 + np.arange(count)) * options.interval_s,
+            start_s=np.arange(1, count + 1) * np.float64(options.interval_s),
             latency_s=latency_s,
             utilisation=utilisation,
             reward=reward(latency_s, workload.job_slo_s, utilisation, options.weight),

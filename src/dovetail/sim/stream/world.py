@@ -37,7 +37,7 @@ class StreamWorld:
         load(self._memory, workload, options, seeds, keeps_all=record)
         self._at = addresses([self._memory])
         enter_begin(self._at, 0, 1)
-        self._lens = Lens(self._memory, workload, options)
+        self._lens = Lens(self._memory, workload.clock_s, options)
         self._record = record
         self._view: StreamView | None = None
         self._ended = 0  # intervals
@@ -77,7 +77,8 @@ class StreamWorld:
             for operator, after, reason, demand in decisions
             if (before := int(view.parallelism[operator])) != after
         ]
-        enter_rescale(self._at, 0, 1, wanted[None])
+        if decisions:
+            enter_rescale(self._at, 0, 1, wanted[None])
         self._view = None
 
     def result(self) -> StreamResult:
@@ -88,4 +89,4 @@ class StreamWorld:
     def _recorded(self) -> StreamView:
         """All snapshots so far."""
         everything = replace(self.options, history=max(1, self._memory.history_parallelism.shape[0]))
-        return Lens(self._memory, self.workload, everything).view(self.time_s)
+        return Lens(self._memory, self.workload.clock_s, everything).view(self.time_s)
