@@ -9,6 +9,8 @@ from dovetail.workloads.gpu import GpuWorkload
 from dovetail.workloads.gpu_arrivals import GpuArrivals
 from dovetail.workloads.gpu_source import GpuSource, open_gpu
 from dovetail.workloads.source import DagSource, open_source
+from dovetail.workloads.stream import StreamWorkload
+from dovetail.workloads.stream_source import StreamSource, open_stream
 
 __all__ = [
     "WAVES",
@@ -23,7 +25,10 @@ __all__ = [
     "GpuArrivals",
     "GpuSource",
     "GpuWorkload",
+    "StreamSource",
+    "StreamWorkload",
     "open_elastic",
     "open_gpu",
     "open_source",
+    "open_stream",
 ]

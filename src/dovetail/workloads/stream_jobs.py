@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core.errors import DovetailError
 from dovetail.core.stream import Floats, Ints
 from dovetail.workloads.stream import StreamWorkload
 
@@ -144,7 +145,7 @@ class StreamBuilder:
         return number
 
     def build(self, slots: int) -> StreamJobs:
-        """Instances at the start are what the mean rate asks for."""
+        """Instances at the start are what the mean rate asks for, fewer where slots do not suffice."""
 
         def column(rows: list[dict[str, Any]], name: str, kind: type = np.float64) -> Any:
             return np.array([row[name] for row in rows], dtype=kind)
@@ -172,6 +173,12 @@ class StreamBuilder:
             edge_share=np.array([edge[2] for edge in edges], dtype=np.float64),
             slots=slots,
         )
-        wanted = zip(jobs.demand(), jobs.op_skew, jobs.op_max, strict=True)
-        jobs.op_start[:] = [instances_for(demand, skew, int(most)) for demand, skew, most in wanted]
+        if len(self.operators) > slots:
+            raise DovetailError(f"{len(self.operators)} operators and {slots} slots; each operator needs one at least")
+        demand = jobs.demand()
+        wanted = zip(demand, jobs.op_skew, jobs.op_max, strict=True)
+        jobs.op_start[:] = [instances_for(work, skew, int(most)) for work, skew, most in wanted]
+        while jobs.op_start.sum() > slots:  # who is least busy with one fewer gives it up
+            busy = np.where(jobs.op_start > 1, demand / np.maximum(jobs.op_start - 1, 1), np.inf)
+            jobs.op_start[busy.argmin()] -= 1
         return jobs

@@ -8,6 +8,7 @@ writes, and operators that look something up take longest; all between 0.1 and 5
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from dovetail.workloads.generate.stream_preset import StreamPreset
@@ -18,7 +19,7 @@ PERSONS, AUCTIONS = 0.25, 0.75  # shares of these two streams where a query read
 
 
 @dataclass(frozen=True)
-class Query(StreamPreset):
+class Query(StreamPreset, ABC):
     """A query; `scale` multiplies the times for a record."""
 
     scale: float = 1.0
@@ -36,9 +37,9 @@ class Query(StreamPreset):
         self.add(builder)
         return with_slo(builder.build(self.slots_for(len(builder.operators))), self.slo_s)
 
+    @abstractmethod
     def add(self, builder: StreamBuilder) -> None:
         """Adds the operators."""
-        raise NotImplementedError
 
     def put(self, builder: StreamBuilder, name: str, *parents: int, ms: float, **columns: float) -> int:
         """An operator that takes so many milliseconds for a record."""
@@ -105,7 +106,7 @@ class Query5(Query):
         bids = self.put(builder, "bids", ms=0.4, source=1.0)
         # A window holds many bids of an auction, so fewer records leave it; hot auctions are why it is skewed.
         count = self.put(
-            builder, "count-window", bids, ms=2.6, selectivity=0.3, state_mb=60.0, skew=0.04, variability=1.5
+            builder, "count-window", bids, ms=2.4, selectivity=0.3, state_mb=60.0, skew=0.03, variability=1.5
         )
         largest = self.put(builder, "largest", count, ms=1.8, selectivity=0.05, state_mb=5.0, variability=1.5)
         self.put(builder, "sink", largest, ms=4.0)
@@ -139,6 +140,6 @@ class Query11(Query):
     def add(self, builder: StreamBuilder) -> None:
         bids = self.put(builder, "bids", ms=0.4, source=1.0)
         session = self.put(
-            builder, "session-window", bids, ms=2.8, selectivity=0.25, state_mb=150.0, skew=0.02, variability=1.2
+            builder, "session-window", bids, ms=2.5, selectivity=0.25, state_mb=150.0, skew=0.02, variability=1.2
         )
         self.put(builder, "sink", session, ms=2.0)

@@ -136,13 +136,13 @@ class FlashCrowd(Diurnal):
 
     def draw(self, bins: int, rng: np.random.Generator) -> Floats:
         at_s, level = self.at_s(bins), self.smooth(bins)
-        level = level / level.mean()
+        level /= level.mean()
         span_s = bins * self.bin_s
         starts = rng.uniform(0, span_s, rng.poisson(self.per_week * span_s / WEEK_S))
         for start_s, height in zip(starts, rng.lognormal(-0.125, 0.5, starts.size) * self.height, strict=True):
             since_s = at_s - start_s
             rising = np.clip(since_s / self.rise_s, 0, 1)
-            level = level + height * rising * np.exp(-np.maximum(since_s - self.rise_s, 0) / self.fade_s)
+            level += height * rising * np.exp(-np.maximum(since_s - self.rise_s, 0) / self.fade_s)
         return level * _noise(self.noise, 0.0, rng, bins)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dovetail.workloads.generate.stream_layered import Layered
 from dovetail.workloads.generate.stream_preset import StreamPreset
@@ -39,6 +39,8 @@ class Shared(StreamPreset):
                 sources=sources,
                 seed=self.seed + place,
             ).add(builder, name)
-        jobs = with_slo(builder.build(self.instances * len(builder.operators)), self.slo_s)
-        slots = round(self.budget * float(jobs.demand().sum())) if self.slots is None else self.slots
-        return replace(jobs, slots=slots)
+        slots = self.slots
+        if slots is None:
+            demand = builder.build(self.instances * len(builder.operators)).demand()
+            slots = max(len(builder.operators), round(self.budget * float(demand.sum())))
+        return with_slo(builder.build(slots), self.slo_s)

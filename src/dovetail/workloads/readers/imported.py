@@ -8,8 +8,10 @@ from typing import Generic, TypeVar
 from dovetail.workloads.elastic_source import ElasticSource
 from dovetail.workloads.gpu_source import GpuSource
 from dovetail.workloads.source import DagSource
+from dovetail.workloads.stream_rates import RecordedRates
+from dovetail.workloads.stream_source import StreamSource
 
-Source = TypeVar("Source", DagSource, ElasticSource, GpuSource)
+Source = TypeVar("Source", DagSource, ElasticSource, GpuSource, StreamSource, RecordedRates)
 
 
 @dataclass(frozen=True, eq=False)
