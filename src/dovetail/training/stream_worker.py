@@ -10,12 +10,11 @@ import numpy as np
 import torch
 
 from dovetail.core.seeds import SeedTree
-from dovetail.core.stream import Floats, StreamDecision, StreamInfo, StreamView, reward
+from dovetail.core.stream import Floats, Reason, StreamInfo, StreamView, reward
 from dovetail.evaluation.setting_stream import StreamSetting
 from dovetail.features.stream import StreamFeatures
-from dovetail.features.stream_demand import Demand
 from dovetail.schedulers.learned.stream import sure
-from dovetail.schedulers.learned.stream.action import instances, within_slots
+from dovetail.schedulers.learned.stream.action import Actuator
 from dovetail.schedulers.learned.stream.arrays import NUMPY, Parameters
 from dovetail.schedulers.learned.stream.checkpoint import StreamCheckpoint
 from dovetail.schedulers.learned.stream.graph import Graph, Singles, graph_of
@@ -60,8 +59,8 @@ class StreamWorker:
         episode = [
             replace(
                 setting,
-                duration_s=(plan.decisions + 1) * setting.open().options.interval_s,
-                step_s=plan.step_s,
+                duration_s=(plan.decisions + 2) * setting.open().interval_s,
+                options=replace(setting.options, step_s=plan.step_s),
             )
             for setting in settings
         ]
@@ -101,7 +100,7 @@ class StreamWorker:
     ) -> tuple[Played, float, float]:
         info = worlds[0].info
         graph = graph_of(info, self._shape.hops)
-        rows, demand = StreamFeatures(info), Demand(info)
+        rows, actuator = StreamFeatures(info), Actuator(info, self._shape.action)
         rng = seeds.child("actions").generator()
         noise_seed = int(seeds.child("noise").generator().integers(2**31))
         std = float(np.exp(parameters["head.log_std"][0]))
@@ -115,7 +114,7 @@ class StreamWorker:
             noise = draw(self._kind, moment(noise_seed, len(seen)), self._shape, len(worlds), info.history, graph)
             mean = forward(NUMPY, self._kind, self._shape, parameters, features, graph, noise).mean
             actions = (mean + std * rng.standard_normal(mean.shape, np.float32)).astype(np.float32)
-            needed = np.stack([demand.of(view) for view in views if view is not None])
+            needed = np.stack([actuator.demand(view) for view in views if view is not None])
             if seen:
                 own.append(np.stack([own_reward(info, view) for view in views if view is not None]))
             seen.append(features)
@@ -123,7 +122,7 @@ class StreamWorker:
             wanted.append(needed)
             for world, view, action, need in zip(worlds, views, actions, needed, strict=True):
                 assert view is not None
-                world.apply(self._decisions(info, view, need, action))
+                world.apply(actuator.decisions(view, need, action, Reason.LEARNED))
             views = [world.advance() for world in worlds]
         results = [world.result() for world in worlds]
         own.append(own[-1])  # nothing is measured after the last interval; it is left out below
@@ -142,11 +141,6 @@ class StreamWorker:
         played = replace(played, old=self._densities(parameters, played))
         rescales = float(np.mean([result.rescaled.sum() for result in results]))
         return played, float(rewards.mean()), rescales
-
-    def _decisions(self, info: StreamInfo, view: StreamView, demand: Floats, actions: Singles) -> list[StreamDecision]:
-        limited = np.clip(actions, -1.0, 1.0).astype(np.float64)
-        given = within_slots(instances(self._shape.action, info, view.parallelism, demand, limited), info.slots)
-        return [StreamDecision(int(k), int(given[k])) for k in np.flatnonzero(given != view.parallelism)]
 
     def _advantages(self, info: StreamInfo, rewards: Floats, own: Floats) -> Floats:
         """(T, E, O)."""

@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from dovetail.schedulers.learned.stream.action import instances, within_slots
+from dovetail.core.stream import Reason
+from dovetail.schedulers.learned.stream.action import Actuator, instances
+
+from .conftest import make_view
 
 
-def wanted(info, action, now, demand, value):
-    now = np.full(7, now)
-    return int(instances(action, info, now, np.full(7, demand), np.full(7, float(value)))[0])
+def wanted(action, now, demand, value):
+    return int(instances(action, np.array([now]), np.array([demand]), np.array([float(value)]))[0])
 
 
-def test_demand_is_divided_by_a_target_that_the_action_moves(info):
-    assert wanted(info, "demand", 1, 3.5, 0.0) == 5  # 3.5 / 0.7
-    assert wanted(info, "demand", 1, 3.5, 1.0) == 10  # 12.3, but no more than 10
-    assert wanted(info, "demand", 9, 3.5, -1.0) == 2
-    assert wanted(info, "demand", 1, 0.0, 0.0) == 1
+def test_demand_is_divided_by_a_target_that_the_action_moves():
+    assert wanted("demand", 1, 3.5, 0.0) == 7  # 3.5 / 0.5
+    assert wanted("demand", 1, 3.5, 1.0) == 17  # 3.5 / 0.203
+    assert wanted("demand", 9, 3.5, -1.0) == 3
+    assert wanted("demand", 2, 0.0, 0.0) == 0
 
 
-def test_what_is_nearly_right_stays(info):
-    assert wanted(info, "demand", 5, 3.9, 0.0) == 5  # 5.57
-    assert wanted(info, "demand", 5, 4.0, 0.0) == 6  # 5.71
+def test_what_is_nearly_right_stays():
+    assert wanted("demand", 5, 2.8, 0.0) == 5  # 5.6
+    assert wanted("demand", 5, 2.9, 0.0) == 6  # 5.8
 
 
 @pytest.mark.parametrize(("action", "after"), [("relative", 2), ("published", 1)])
-def test_the_published_action_hardly_leaves_one(info, action, after):
-    assert wanted(info, action, 1, 0.0, 0.7) == after
-    assert wanted(info, action, 4, 0.0, 0.0) == 4
-    assert wanted(info, action, 4, 0.0, -1.0) < 4
+def test_the_published_action_hardly_leaves_one(action, after):
+    assert wanted(action, 1, 0.0, 0.7) == after
+    assert wanted(action, 4, 0.0, 0.0) == 4
+    assert wanted(action, 4, 0.0, -1.0) < 4
 
 
-def test_slots_are_taken_from_whoever_wants_most():
-    assert list(within_slots(np.array([5, 3, 1]), 7)) == [3, 3, 1]
-    assert list(within_slots(np.array([2, 3, 1]), 7)) == [2, 3, 1]
+def test_decisions_are_within_the_limits_and_only_changes(info):
+    view = make_view(info, 5)
+    actuator = Actuator(info, "demand")
+    demand = actuator.demand(view)
+    np.testing.assert_allclose(demand, 0.01 * (view.op_rate.mean(axis=0) + view.op_queued[-1] / info.interval_s))
+    actions = np.full(7, 5.0, np.float32)  # beyond 1, which is the most
+    found = actuator.decisions(view, demand, actions, Reason.LEARNED)
+    assert {each.operator for each in found} == set(range(7)) and {each.reason for each in found} == {Reason.LEARNED}
+    tight = Actuator(replace(info, slots=16), "demand").decisions(view, demand, actions, Reason.LEARNED)
+    after = view.parallelism.copy()
+    for each in tight:
+        after[each.operator] = each.parallelism
+    assert after.sum() == 16 and all(each.reason == Reason.OVER_BUDGET for each in tight)
+    calm = np.log(2.0 / (demand / 0.5)) / 0.9  # just what there is
+    assert actuator.decisions(view, demand, calm.astype(np.float32), Reason.LEARNED) == []

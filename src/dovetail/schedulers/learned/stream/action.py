@@ -1,8 +1,9 @@
 """What an action of a network, a number for each operator, means for its instances.
 
-`demand` (ours).  The instances that would be busy with what comes (`features.stream_demand`) over a target utilisation
-that the action moves: 0.7 exp(-0.9 a), so from 1.7 (a = -1) to 0.28 (a = 1).  An untrained network is DS2 with 0.7.
-An operator keeps what it has while that is within `HOLD` of what is wanted, so that noise does not restart jobs.
+`demand` (ours).  The instances that would be busy with what comes and with what waits (`measured`), over a target
+utilisation that the action moves: 0.5 exp(-0.9 a), so from 1.2 (a = -1) to 0.2 (a = 1).  An untrained network is DS2
+with 0.5.  An operator keeps what it has while that is within `HOLD` of what is wanted, so that noise does not restart
+jobs.
 
 `relative`.  As published, a relative change of what there is, made so that it can leave 1: p 2^a + a / 2, rounded.
 
@@ -13,15 +14,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.core.stream import Floats, Ints, StreamInfo
+from dovetail.core.stream import Floats, Ints, Reason, StreamDecision, StreamInfo, StreamView
+from dovetail.schedulers.heuristic.stream.answer import answer
+from dovetail.schedulers.heuristic.stream.measured import Meter
+from dovetail.schedulers.learned.stream.graph import Singles
 from dovetail.schedulers.learned.stream.shape import Action
 
-TARGET, RANGE = 0.7, 0.9
+TARGET, RANGE = 0.5, 0.9
 HOLD = 0.65  # an operator is changed where more than this many instances, or part of one, are missing or too many
 
 
-def instances(action: Action, info: StreamInfo, now: Ints, demand: Floats, actions: Floats) -> Ints:
-    """(O,) wanted; 1 to as many as an operator may have."""
+class Actuator:
+    """Makes decisions of actions, for jobs of one topology."""
+
+    def __init__(self, info: StreamInfo, action: Action) -> None:
+        self._info = info
+        self._action = action
+        self._meter = Meter(info)
+
+    def demand(self, view: StreamView) -> Floats:
+        """(O,) instances busy with what came in the last interval, and to work off in one interval what waits.
+
+        An operator that was not measured yet is taken to need half of what it has.
+        """
+        found = self._meter.measure(view, self._meter.rows(view, 0.0))
+        needed = found.demand + view.op_queued[-1] / self._info.interval_s / found.true_rate
+        return np.where(np.isfinite(needed), needed, TARGET * view.parallelism)
+
+    def decisions(self, view: StreamView, demand: Floats, actions: Singles, reason: Reason) -> list[StreamDecision]:
+        limited = np.clip(actions, -1.0, 1.0).astype(np.float64)
+        wanted = instances(self._action, view.parallelism, demand, limited)
+        return answer(self._info, view, wanted, reason, demand)
+
+
+def instances(action: Action, now: Ints, demand: Floats, actions: Floats) -> Ints:
+    """(O,) wanted, whatever an operator may have."""
     if action == "demand":
         wanted = demand / (TARGET * np.exp(-RANGE * actions))
         rounded = np.where(np.abs(wanted - now) <= HOLD, now, np.round(wanted))
@@ -29,13 +56,4 @@ def instances(action: Action, info: StreamInfo, now: Ints, demand: Floats, actio
         rounded = np.round(now * 2.0**actions + 0.5 * actions)
     else:
         rounded = np.floor(now * (1.0 + actions))
-    found: Ints = np.clip(rounded, 1, info.operator_max).astype(np.int64)
-    return found
-
-
-def within_slots(wanted: Ints, slots: int) -> Ints:
-    """The same with instances taken from whoever wants most, one by one, until all fit."""
-    found = wanted.copy()
-    for _ in range(max(int(found.sum()) - slots, 0)):
-        found[int(found.argmax())] -= 1
-    return found
+    return rounded.astype(np.int64)

@@ -13,8 +13,7 @@ import numpy as np
 
 from dovetail.core.stream import Reason, StreamDecision, StreamInfo, StreamView
 from dovetail.features.stream import StreamFeatures
-from dovetail.features.stream_demand import Demand
-from dovetail.schedulers.learned.stream.action import instances, within_slots
+from dovetail.schedulers.learned.stream.action import Actuator
 from dovetail.schedulers.learned.stream.arrays import NUMPY
 from dovetail.schedulers.learned.stream.checkpoint import StreamCheckpoint, find_checkpoint, load_checkpoint
 from dovetail.schedulers.learned.stream.graph import graph_of
@@ -32,27 +31,16 @@ class StreamPolicy:
         self._trained = network or load_checkpoint(find_checkpoint(checkpoint), self.NETWORK)
 
     def reset(self, info: StreamInfo, rng: np.random.Generator) -> None:
-        self._info = info
+        shape = self._trained.shape
         self._features = StreamFeatures(info)
-        self._demand = Demand(info)
-        self._graph = graph_of(info, self._trained.shape.hops)
+        self._actuator = Actuator(info, shape.action)
+        self._graph = graph_of(info, shape.hops)
 
     def decide(self, view: StreamView) -> Sequence[StreamDecision]:
-        trained, info = self._trained, self._info
+        trained = self._trained
         seen = self._features.of(view)[None]
         said = forward(NUMPY, trained.network, trained.shape, trained.parameters, seen, self._graph)
-        demand = self._demand.of(view)
-        wanted = instances(trained.shape.action, info, view.parallelism, demand, said.mean[0].astype(np.float64))
-        given = within_slots(wanted, info.slots)
-        return [
-            StreamDecision(
-                int(operator),
-                int(given[operator]),
-                self.REASON if given[operator] == wanted[operator] else Reason.OVER_BUDGET,
-                float(demand[operator]),
-            )
-            for operator in np.flatnonzero(given != view.parallelism)
-        ]
+        return self._actuator.decisions(view, self._actuator.demand(view), said.mean[0], self.REASON)
 
 
 @dataclass(frozen=True)
