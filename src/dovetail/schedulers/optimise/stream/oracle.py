@@ -40,7 +40,7 @@ class Oracle:
         windows: int = field(default=16, metadata={"help": "windows of the future that are planned; a power of two"})
         window_s: float = field(default=1800.0, metadata={"help": "length of a window; an interval at least"})
         noise: float = field(default=0.05, metadata={"help": "spread of service times that it reckons with"})
-        replay_s: float = field(default=30.0, metadata={"help": "work since the last checkpoint, done again"})
+        replay_s: float = field(default=10.0, metadata={"help": "work since the last checkpoint, done again"})
 
         def __post_init__(self) -> None:
             if self.windows < 1 or self.windows & (self.windows - 1):
@@ -156,7 +156,7 @@ class Planner:
                     part = self._calm.rate[begin:end]
                     if not len(part):
                         continue
-                    self._found[key] = Outlook(self.model, part, self.bin_s).ascend(best, self.bins, price)
+                    self._found[key] = Outlook(self.model, part, self.bin_s).best(self.bins, price, also=[best])
                 best = self._found[key]
                 found.append(best)
             together *= 2

@@ -16,6 +16,7 @@ the one before.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +25,10 @@ from dovetail.core.stream import LATENCY_CAP, Floats, Ints, StreamInfo
 from dovetail.schedulers.optimise.stream.queue_fit import QueueFit, instances_at_once, waiting
 
 POINTS, WEIGHTS = (-(3.0**0.5), 0.0, 3.0**0.5), (1 / 6, 2 / 3, 1 / 6)  # Gauss-Hermite
+STARTS = (0.5, 0.7, 0.9)  # share of its time that an instance would be busy at the highest rate
 MOST_STEPS = 200  # of an ascent
 BETTER = 1e-9
+SLOPE = 0.01  # of latency beyond the cap
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +78,12 @@ class JobModel:
             info.weight,
             noise,
         )
+
+    def enough(self, rate: float, share: float) -> Ints:
+        """(n,) the fewest instances of which no larger share is busy at this rate, or as many as there may be."""
+        does = self.at_once * share >= self.load_s[:, None] * rate
+        first: Ints = np.where(does.any(axis=1), does.argmax(axis=1) + 1, self.most)
+        return np.minimum(first, self.most)
 
     def capacity(self, chosen: Ints) -> Floats:
         """(K,) records of the job a second, at most, of parallelisms (K, n)."""
@@ -150,25 +159,33 @@ class Outlook:
         return self.reward(late) + (1.0 - self.model.weight) * used, late
 
     def reward(self, latency_s: Floats) -> Floats:
-        found: Floats = -self.model.weight * np.minimum(latency_s / self.model.slo_s, LATENCY_CAP)
+        """The part of it that latency has.  Beyond the cap it goes on falling a little: no plan is to give up there."""
+        late = latency_s / self.model.slo_s
+        found: Floats = -self.model.weight * np.where(
+            late > LATENCY_CAP, LATENCY_CAP + SLOPE * (late - LATENCY_CAP), late
+        )
         return found
 
-    def ascend(self, start: Ints, bins: int, price: float = 0.0) -> Ints:
-        """The best parallelism (n,) that can be reached by steps of one instance more or less at one operator.
+    def best(self, bins: int, price: float = 0.0, *, also: Sequence[Ints] = ()) -> Ints:
+        """The best parallelism (n,) that is reached by steps of one instance more or less at one operator.
 
-        `price` is what an instance costs, in rewards of an interval.
+        It begins with the best of a few that are enough for the highest rate, and of those in `also`.  `price` is what
+        an instance costs, in rewards of an interval.
         """
-        n = len(start)
-        best = start.copy()
-        value = float(self.worth(best[None], bins)[0].mean()) - price * float(best.sum())
+        top, n = float(self.rate.max()), len(self.model.operators)
+        tried = np.array([*(self.model.enough(top, share) for share in STARTS), *also])
+        best: Ints = tried[0]
+        value = -np.inf
         for _ in range(MOST_STEPS):
-            tried = np.concatenate([best + np.eye(n, dtype=np.int64), best - np.eye(n, dtype=np.int64)])
-            tried = tried[((tried >= 1) & (tried <= self.model.most)).all(axis=1)]
             values = self.worth(tried, bins)[0].mean(axis=1) - price * tried.sum(axis=1)
             place = int(values.argmax())
             if values[place] <= value + BETTER:
                 break
             best, value = tried[place], float(values[place])
+            tried = np.concatenate([best + np.eye(n, dtype=np.int64), best - np.eye(n, dtype=np.int64)])
+            tried = tried[((tried >= 1) & (tried <= self.model.most)).all(axis=1)]
+            if not len(tried):
+                break
         return best
 
     def restart_loss(self, chosen: Ints, latency_s: Floats, bins: int, replay_s: float) -> Floats:

@@ -1,9 +1,9 @@
 """stream/static: the best parallelism that never changes: an oracle among the fixed ones, no real scheduler.
 
 It is told the rates of the whole run (`CLAIRVOYANT`) and looks once, at the first decision, for the fixed parallelism
-with the highest reward over all of it: by steepest ascent, operator by operator, from several starts, with latency and
-utilisation as in `queue_model`; what operators can do is learned from the first interval (`queue_fit`).  What it is
-worth to change parallelism at all is the distance between this and the others.
+with the highest reward over all of it: by steepest ascent, operator by operator, with latency and utilisation as in
+`queue_model`; what operators can do is learned from the first interval (`queue_fit`).  What it is worth to change the
+parallelism at all is the distance between this and the others.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from dovetail.schedulers.optimise.stream.queue_fit import QueueFit
 from dovetail.schedulers.optimise.stream.queue_model import JobModel, Outlook
 from dovetail.schedulers.optimise.stream.told import rates_between, told
 
-STARTS = (0.4, 0.6, 0.8)
-"""Share of its time that an instance would be busy at the highest rate: where ascents begin."""
 PRICES = (0.0, *(0.0005 * 2.0**i for i in range(14)))
 
 
@@ -68,7 +66,7 @@ class Static:
         ]
         for price in PRICES:
             for outlook, bins in views:
-                found[outlook.model.operators] = _best_of(outlook, bins, price)
+                found[outlook.model.operators] = outlook.best(bins, price)
             if found.sum() <= info.slots:
                 break
         return found
@@ -84,18 +82,3 @@ class Static:
             parts -= 1
         rate = rates_between(future, model.job, view.time_s, end_s, info.interval_s / parts)
         return Outlook(model, rate, info.interval_s / parts), parts
-
-
-def _best_of(outlook: Outlook, bins: int, price: float) -> Ints:
-    model = outlook.model
-    tops = [_busy_at(model, share, float(outlook.rate.max())) for share in STARTS]
-    found = [outlook.ascend(start, bins, price) for start in tops]
-    values = [float(outlook.worth(one[None], bins)[0].mean()) - price * float(one.sum()) for one in found]
-    return found[int(np.argmax(values))]
-
-
-def _busy_at(model: JobModel, share: float, rate: float) -> Ints:
-    """(n,) the fewest instances of which no larger share is busy at this rate."""
-    enough = model.at_once * share >= model.load_s[:, None] * rate
-    first: Ints = np.where(enough.any(axis=1), enough.argmax(axis=1) + 1, model.most)
-    return np.minimum(first, model.most)
