@@ -22,14 +22,14 @@ from dovetail.sim.kernels.stream_state import (
 
 NEAR = 1e-4  # so little, relative to r and 1 - r, is left to the first two terms of a series: an error of its cube
 CLOSE = 1e-5  # a correction as small as this, likewise, is the last: the next would be its cube
+ROUNDING = 1e-12
 MOST_ITERATIONS = 60
 
 
 @kernel
 def lowest(y, slope, variability):
     """A lower bound of the root."""
-    half = slope + y
-    return 2.0 * y / (half + sqrt(half * half - 4.0 * (slope - variability) * y))
+    return 2.0 * y / (slope + y + sqrt((slope - y) * (slope - y) + 4.0 * variability * y))
 
 
 @kernel
@@ -39,7 +39,7 @@ def solved(op_floats, i, y, guess):
     variability = op_floats[VARIABILITY, i]
     exponent = op_floats[EXPONENT, i]
     low = lowest(y, slope, variability)
-    high = min(1.0, y / slope)
+    high = min(1.0, y / slope * (1.0 + ROUNDING))
     r = guess
     if not low < r < high:
         r = low
@@ -60,9 +60,10 @@ def solved(op_floats, i, y, guess):
             low = max(low, r)
         move = -miss / first
         move /= max(0.5, 1.0 + move * second / first)
-        reached = r + move
-        if not low <= reached <= high:
-            reached = 0.5 * (low + high)
+        reached = max(low, r + move)
+        if reached > high:
+            r = 0.5 * (low + high)
+            continue
         move = reached - r
         r = reached
         first += 2.0 * second * move
