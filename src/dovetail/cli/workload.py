@@ -1,6 +1,6 @@
 """`dovetail workload describe|validate|generate|import`: workloads as they are kept on disk, of every family.
 
-What differs between the families is in `workload_dag`, `workload_elastic` and `workload_gpu`.
+What differs between the families is in `workload_dag`, `workload_elastic`, `workload_gpu` and `workload_stream`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from dovetail.workloads.gpu_source import GpuSource
     from dovetail.workloads.readers.imported import Imported
     from dovetail.workloads.source import DagSource
+    from dovetail.workloads.stream_rates import RecordedRates
+    from dovetail.workloads.stream_source import StreamSource
 
 _SOURCE_HELP = (
     "a bundled workload (tpch-like, layered, chains, fork-joins, granularity, changing; oasis-small, oasis-paper; "
-    "small, medium, large, each also -mixed, cloud-2023; parameters as in layered:dags=10) "
+    "small, medium, large, each also -mixed, cloud-2023; small-1, -2, medium-1, -2, large-1, -2, nexmark-q1, -q2, -q3, "
+    "-q5, -q8, -q11, shared, stream-layered; parameters as in layered:dags=10) "
 )
 _PLOT_KINDS = (".png", ".svg", ".pdf")
 _FAULTS_SHOWN = 50
@@ -67,7 +70,8 @@ def _configure_describe(parser: argparse.ArgumentParser) -> None:
     elastic.add_argument("--servers", type=int, help="hosts to give the load for, half of them for workers")
     elastic.add_argument("--slots", type=int, help="of the horizon")
     elastic.add_argument("--jobs", type=int, help="in the horizon, for the load; gpu: of a sequence")
-    elastic.add_argument("--seed", type=seed, help="of the jobs that are drawn (0); gpu, too")
+    elastic.add_argument("--seed", type=seed, help="of the jobs that are drawn (0); gpu, too; stream: of the rates")
+    _configure_rates(parser.add_argument_group("stream"))
     gpu = parser.add_argument_group("gpu")
     _configure_cluster(gpu)
     gpu.add_argument("--speeds", type=Path, metavar="FILE", help="speed model or measured throughputs: .json or .csv")
@@ -100,6 +104,7 @@ def _configure_generate(parser: argparse.ArgumentParser) -> None:
     elastic = parser.add_argument_group("elastic")
     elastic.add_argument("--slots", type=int, help="of the horizon")
     _configure_cluster(parser.add_argument_group("gpu"))
+    _configure_rates(parser.add_argument_group("stream"))
     _configure_output(parser)
 
 
@@ -131,14 +136,28 @@ def _configure_import(parser: argparse.ArgumentParser) -> None:
     _configure_cluster(gpu)
     gpu.add_argument("--longest", type=float, metavar="S", help="leave out jobs that ran longer than so many seconds")
     gpu.add_argument(
-        "--from", metavar="S|SHARE%", help="leave out jobs before: seconds after the first, or 60%% of them"
+        "--from", metavar="S|SHARE%", help="leave out jobs before: seconds after the first, or 60%% of them; rates, too"
     )
-    gpu.add_argument("--to", metavar="S|SHARE%", help="the same for jobs from then on")
+    gpu.add_argument("--to", metavar="S|SHARE%", help="the same for jobs from then on; rates, too")
     gpu.add_argument("--kind", help="what all jobs with GPUs train (drawn)")
     gpu.add_argument("--kinds-seed", type=seed, metavar="N", help="of kinds and estimates that are drawn (0)")
     gpu.add_argument("--error-sigma", type=float, metavar="S", help="of estimates that nobody made (0.5)")
     gpu.add_argument("--cpus-per-gpu", type=float, metavar="N", help="where the trace does not say (4)")
     gpu.add_argument("--memory-per-gpu", type=float, metavar="GB", help="where the trace does not say (32)")
+    rates = parser.add_argument_group("rates", "--from and --to may also be dates.")
+    rates.add_argument("--bin-s", type=float, metavar="S", help="add counts up to bins of so many seconds (60)")
+    rates.add_argument("--step-s", type=float, metavar="S", help="seconds of a count, in a file without times (1)")
+    rates.add_argument("--start", metavar="DATE", help="of the first count, in a file without times (a Monday, 0:00)")
+    rates.add_argument("--time-column", metavar="NAME", help="where times are (the only column of dates)")
+    rates.add_argument("--count-column", metavar="NAME", help="where counts are (the only other column of numbers)")
+    stream = parser.add_argument_group("stream-alibaba")
+    stream.add_argument("--jobs", metavar="NAME,...|N", help="jobs of the trace, or how many of them to draw (1)")
+    stream.add_argument("--operators", metavar="LOW,HIGH", help="of jobs that are drawn (4,40)")
+    stream.add_argument("--seed", type=seed, metavar="N", help="of jobs that are drawn (0)")
+    stream.add_argument("--rate", type=float, metavar="N", help="records a second of each job, on average (1000)")
+    stream.add_argument("--rates", metavar="NAME|DIR", help="how they vary (web)")
+    stream.add_argument("--demand", type=float, metavar="N", help="busy instances of the busiest operator (4.5)")
+    stream.add_argument("--runtime", metavar="KIND", help="warm, cold or python: what a rescale costs (warm)")
     _configure_output(parser)
 
 
@@ -150,23 +169,33 @@ def _configure_cluster(parser: Any) -> None:
     )
 
 
+def _configure_rates(parser: Any) -> None:
+    parser.add_argument("--rates", metavar="NAME|DIR", help="instead of the workload's: web, step:low=0.5, a directory")
+    parser.add_argument("--duration", type=float, metavar="S", help="of a sequence, in seconds (that of the workload)")
+
+
 def _configure_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="directory to make")
     parser.add_argument("--force", action="store_true", help="replace a workload that is there already")
     parser.add_argument("--json", action="store_true", help="print the manifest")
 
 
+def _families() -> dict[str, Any]:
+    """What differs between them, by name."""
+    from dovetail.cli import workload_dag, workload_elastic, workload_gpu, workload_stream
+
+    return {"dag": workload_dag, "elastic": workload_elastic, "gpu": workload_gpu, "stream": workload_stream}
+
+
 def _describe(args: argparse.Namespace) -> int:
-    from dovetail.cli import workload_dag as dag
-    from dovetail.cli import workload_elastic as elastic
-    from dovetail.cli import workload_gpu as gpu
     from dovetail.workloads.family import workload_family
 
     if args.plot is not None:
         _require_plot_target(args.plot)
     family = workload_family(args.workload)
-    _own_options(args, family, {"dag": dag.DESCRIBE, "elastic": elastic.DESCRIBE, "gpu": gpu.DESCRIBE})
-    summary, text = {"dag": dag.describe, "elastic": elastic.describe, "gpu": gpu.describe}[family](args)
+    families = _families()
+    _own_options(args, family, {name: each.DESCRIBE for name, each in families.items()})
+    summary, text = families[family].describe(args)
     if args.plot is not None:
         print(f"dovetail: wrote {args.plot}", file=sys.stderr)
     print(json.dumps(summary, indent=2, ensure_ascii=False) if args.json else text)
@@ -178,14 +207,15 @@ def _validate(args: argparse.Namespace) -> int:
     from dovetail.workloads.readers.elastic_native import find_elastic_faults
     from dovetail.workloads.readers.gpu_native import find_gpu_faults
     from dovetail.workloads.readers.native import find_faults
+    from dovetail.workloads.readers.stream_native import find_stream_faults
 
     if not args.directory.is_dir():
         what = "not a directory" if args.directory.exists() else "no such directory"
         raise DovetailError(f"workload {args.directory}: {what}")
     if args.limit < 0:
         raise ConfigError(f"--limit is {args.limit}; expected 0 (all) or more")
-    find = {"elastic": find_elastic_faults, "gpu": find_gpu_faults}.get(family_of(args.directory) or "", find_faults)
-    faults = find(args.directory)
+    finders = {"elastic": find_elastic_faults, "gpu": find_gpu_faults, "stream": find_stream_faults}
+    faults = finders.get(family_of(args.directory) or "", find_faults)(args.directory)
     shown = faults if args.limit == 0 else faults[: args.limit]
     if args.json:
         fields = ("file", "row", "field", "problem", "expected")
@@ -203,26 +233,20 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 def _generate(args: argparse.Namespace) -> int:
-    from dovetail.cli import workload_dag as dag
-    from dovetail.cli import workload_elastic as elastic
-    from dovetail.cli import workload_gpu as gpu
     from dovetail.workloads.family import workload_family
     from dovetail.workloads.store import require_target
 
     require_target(args.out, force=args.force)
     family = workload_family(args.workload)
-    _own_options(args, family, {"dag": dag.GENERATE, "elastic": elastic.GENERATE, "gpu": gpu.GENERATE})
-    generate: dict[str, Any] = {"dag": dag.generate, "elastic": elastic.generate, "gpu": gpu.generate}
-    source, made = generate[family](args)
+    families = _families()
+    _own_options(args, family, {name: each.GENERATE for name, each in families.items()})
+    source, made = families[family].generate(args)
     return _write(source, made, args)
 
 
 def _import(args: argparse.Namespace) -> int:
     from dataclasses import replace
 
-    from dovetail.cli import workload_dag as dag
-    from dovetail.cli import workload_elastic as elastic
-    from dovetail.cli import workload_gpu as gpu
     from dovetail.workloads.readers import READERS
     from dovetail.workloads.readers.directory import family_of
     from dovetail.workloads.store import require_target
@@ -230,17 +254,14 @@ def _import(args: argparse.Namespace) -> int:
     require_target(args.out, force=args.force)
     if args.source not in READERS:
         raise UnknownName("source", args.source, READERS)
-    given = _reader_options(args, {**dag.IMPORT, **elastic.IMPORT, **gpu.IMPORT})
+    families = _families()
+    given = _reader_options(args, {name: own for each in families.values() for name, own in each.IMPORT.items()})
     if not args.path.exists():
         raise DovetailError(f"{args.path}: no such file or folder")
-    family = family_of(args.path) if args.source == "dovetail" else None
-    imported: Imported[Any]
-    if args.source in gpu.IMPORT or family == "gpu":
-        imported = gpu.read_foreign(args)
-    elif args.source in elastic.IMPORT or family == "elastic":
-        imported = elastic.read_foreign(args)
-    else:
-        imported = dag.read_foreign(args)
+    family = next((name for name, each in families.items() if args.source in each.IMPORT), None)
+    if args.source == "dovetail":
+        family = family_of(args.path)
+    imported: Imported[Any] = families.get(family or "", families["dag"]).read_foreign(args)
     for note in imported.notes:
         print(f"dovetail: note: {note}", file=sys.stderr)
     made: dict[str, Any] = {"command": "import", "source": args.source, "path": args.path.name, **given}
@@ -272,19 +293,27 @@ def _reader_options(args: argparse.Namespace, allowed: Mapping[str, Iterable[str
     return given
 
 
-def _write(source: DagSource | ElasticSource | GpuSource, made: dict[str, Any], args: argparse.Namespace) -> int:
+def _write(
+    source: DagSource | ElasticSource | GpuSource | StreamSource | RecordedRates,
+    made: dict[str, Any],
+    args: argparse.Namespace,
+) -> int:
     from dovetail.workloads.elastic_source import ElasticSource
     from dovetail.workloads.elastic_store import write_elastic
     from dovetail.workloads.gpu_source import GpuSource
     from dovetail.workloads.gpu_store import write_gpu
+    from dovetail.workloads.source import DagSource
     from dovetail.workloads.store import write_source
+    from dovetail.workloads.stream_store import write_stream
 
     if isinstance(source, ElasticSource):
         manifest = write_elastic(source, args.out, provenance=made, force=args.force)
     elif isinstance(source, GpuSource):
         manifest = write_gpu(source, args.out, provenance=made, force=args.force)
-    else:
+    elif isinstance(source, DagSource):
         manifest = write_source(source, args.out, provenance=made, force=args.force)
+    else:
+        manifest = write_stream(source, args.out, provenance=made, force=args.force)
     if args.json:
         print(json.dumps(manifest, indent=2, ensure_ascii=False))
         return 0

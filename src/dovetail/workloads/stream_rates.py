@@ -135,7 +135,7 @@ def read_rates(text: str) -> StreamRates:
 
         return read_series(Path(text))
     name, overrides = parse_spec(text)
-    if "/" in name or Path(text).exists():
+    if text not in RATES and ("/" in name or Path(text).exists()):
         raise DovetailError(f"rates {text}: {'not a' if Path(text).exists() else 'no such'} directory")
     if name not in RATES:
         raise UnknownName("kind of rates", name, RATES)

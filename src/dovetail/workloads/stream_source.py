@@ -110,7 +110,7 @@ def open_stream(name_or_path: str | Path, rates: str | None = None) -> StreamSou
 
         source = read_stream(Path(text))
         return source if rates is None else with_rates(source, read_rates(rates))
-    if "/" in text.partition(":")[0] or Path(text).exists():
+    if text not in STREAM and ("/" in text.partition(":")[0] or Path(text).exists()):
         raise DovetailError(f"workload {text}: {'not a' if Path(text).exists() else 'no such'} directory")
     name, overrides = parse_spec(text)
     if name not in STREAM:

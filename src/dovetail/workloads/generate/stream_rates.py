@@ -41,8 +41,8 @@ class Web(_Shape):
     peak_h: float = 16.0  # of the wave of a day
     weekend: float = 0.7  # level of weekends, as a share of that of other days
     later_h: float = 2.0  # weekends are so much later
-    wander: float = 0.13  # of the logarithm of an hour's mean
-    memory: float = 0.7  # of that, from one hour to the next
+    wander: float = 0.11  # of the logarithm of an hour's mean
+    memory: float = 0.5  # of that, from one hour to the next
     day_noise: float = 0.05  # of the logarithm of a day's level
     noise: float = 0.25  # of a minute within its hour, where the mean rate comes
     noise_memory: float = 0.35  # of that, from one minute to the next

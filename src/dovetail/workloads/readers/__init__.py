@@ -14,6 +14,8 @@ READERS = {
     "helios": "a Helios trace: cluster_log.csv",
     "slurm-sacct": "what Slurm remembers: output of sacct -P or sacct --json",
     "gpu-csv": "GPU training jobs, one in each line of a CSV file with a header",
+    "rates": "requests or records in each second, minute or hour: CSV with times, or counts only; packed or not",
+    "stream-alibaba": "streaming jobs with the graphs of jobs of the Alibaba cluster trace of 2018",
     "dovetail": "a workload directory whose tables were edited by hand: checked and sealed anew",
     # "spark": Spark event logs, in readers/spark.py
 }
