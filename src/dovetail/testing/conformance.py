@@ -22,6 +22,7 @@ KITS = {
     "dag": "dovetail.testing.conformance_dag",
     "elastic": "dovetail.testing.conformance_elastic",
     "gpu": "dovetail.testing.conformance_gpu",
+    "stream": "dovetail.testing.conformance_stream",
 }
 """Family -> the module with its checks, imported when one is wanted."""
 

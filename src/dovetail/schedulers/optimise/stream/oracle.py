@@ -26,9 +26,8 @@ from dovetail.core.stream import Floats, Ints, Reason, StreamDecision, StreamInf
 from dovetail.schedulers.heuristic.stream.answer import answer
 from dovetail.schedulers.optimise.stream.queue_fit import QueueFit
 from dovetail.schedulers.optimise.stream.queue_model import JobModel, Outlook
-from dovetail.schedulers.optimise.stream.told import rates_between, told
+from dovetail.schedulers.optimise.stream.told import at_lowest_price, rates_between, told
 
-PRICES = (0.0, *(0.001 * 2.0**i for i in range(14)))
 STALE = 0.05  # relative change of what operators can do, from which candidates are looked for anew
 
 
@@ -70,16 +69,18 @@ class Oracle:
             self._planners = [Planner(info, model, self.params) for model in models]
         for planner, model in zip(self._planners, models, strict=True):
             planner.look(model, view)
-        wanted, demand = view.parallelism.copy(), np.full(len(view.parallelism), np.nan)
+        demand = np.full(len(view.parallelism), np.nan)
         planners = [planner for planner in self._planners if planner.outlook is not None]
         for planner in planners:
             demand[planner.model.operators] = planner.demand()
-        for price in PRICES:
+
+        def plan(price: float) -> Ints:
+            wanted = view.parallelism.copy()
             for planner in planners:
                 wanted[planner.model.operators] = planner.plan(price)
-            if wanted.sum() <= info.slots:
-                break
-        return answer(info, view, wanted, Reason.KNOWN_FUTURE, demand)
+            return wanted
+
+        return answer(info, view, at_lowest_price(plan, info.slots), Reason.KNOWN_FUTURE, demand)
 
 
 class Planner:

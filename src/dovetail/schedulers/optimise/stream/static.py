@@ -18,9 +18,7 @@ from dovetail.core.stream import Ints, Reason, StreamDecision, StreamInfo, Strea
 from dovetail.schedulers.heuristic.stream.answer import answer
 from dovetail.schedulers.optimise.stream.queue_fit import QueueFit
 from dovetail.schedulers.optimise.stream.queue_model import JobModel, Outlook
-from dovetail.schedulers.optimise.stream.told import rates_between, told
-
-PRICES = (0.0, *(0.0005 * 2.0**i for i in range(14)))
+from dovetail.schedulers.optimise.stream.told import at_lowest_price, rates_between, told
 
 
 class Static:
@@ -60,16 +58,17 @@ class Static:
         assert info is not None
         fit = QueueFit(info)
         fit.add(view, len(view.op_rate))
-        found = view.parallelism.copy()
         views = [
             self._outlook(JobModel.of(info, job, fit, self.params.noise), view) for job in range(len(info.job_name))
         ]
-        for price in PRICES:
+
+        def plan(price: float) -> Ints:
+            found = view.parallelism.copy()
             for outlook, bins in views:
                 found[outlook.model.operators] = outlook.best(bins, price)
-            if found.sum() <= info.slots:
-                break
-        return found
+            return found
+
+        return at_lowest_price(plan, info.slots)
 
     def _outlook(self, model: JobModel, view: StreamView) -> tuple[Outlook, int]:
         """The rest of the run, and the bins of an interval."""
