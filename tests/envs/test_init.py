@@ -12,13 +12,14 @@ import pytest
 from tests.envs.play import SMALL
 
 import dovetail.envs
-from dovetail.features import FEATURE_SETS, elastic, gpu
+from dovetail.features import FEATURE_SETS, elastic, gpu, stream
 
 IDS = {
     "Dovetail/Dag-v0": SMALL,
     "Dovetail/DagPadded-v0": SMALL,
     "Dovetail/Elastic-v0": {"jobs": 3, "slots": 10},
     "Dovetail/Gpu-v0": {"jobs": 3},
+    "Dovetail/Stream-v0": {"workload": "nexmark-q1", "duration_s": 7200.0},
 }
 
 
@@ -37,6 +38,9 @@ def test_exported_names():
         "GpuParallelEnv",
         "GpuSetting",
         "PaddedDagEnv",
+        "StreamEnv",
+        "StreamParallelEnv",
+        "StreamSetting",
         "register_envs",
     }
     for name in dovetail.envs.__all__:
@@ -90,7 +94,8 @@ def test_a_missing_pettingzoo_is_explained():
 def test_the_documentation_names_every_setting_and_every_feature():
     text = (Path(__file__).parents[2] / "docs" / "environments.md").read_text()
     columns = {column.name for one in FEATURE_SETS.values() for column in one.columns}
-    columns |= {*elastic.COLUMNS, *gpu.JOB_COLUMNS, *gpu.MACHINE_COLUMNS, *gpu.PAIR_COLUMNS}
-    kinds = (dovetail.envs.DagSetting, dovetail.envs.ElasticSetting, dovetail.envs.GpuSetting)
+    columns |= {*elastic.COLUMNS, *gpu.JOB_COLUMNS, *gpu.MACHINE_COLUMNS, *gpu.PAIR_COLUMNS, *stream.COLUMNS}
+    names = ("DagSetting", "ElasticSetting", "GpuSetting", "StreamSetting")
+    kinds = [getattr(dovetail.envs, name) for name in names]
     settings = {field.name for kind in kinds for field in dataclasses.fields(kind)}
     assert [name for name in sorted(columns | settings) if f"`{name}`" not in text] == []

@@ -41,7 +41,7 @@ def test_the_whole_line_is_tried_once() -> None:
     assert [point.values["alpha"] for point in tuned.points] == [i / 10 for i in range(-20, 21)]
     assert tuned.best.contender.spec == "dag/weighted-fair:alpha=-1.2"
     assert tuned.start.contender.spec == "dag/weighted-fair"
-    assert tuned.gain_pct.mean < 0 and tuned.at_edge() == []
+    assert tuned.gain.mean < 0 and tuned.at_edge() == []
 
 
 def test_more_may_be_better() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dovetail.evaluation.comparison import ComparedRow, Comparison
 from dovetail.evaluation.family import family_named
 from dovetail.evaluation.report.table import shown_metrics
-from dovetail.evaluation.report.text import bounds, duration, number, signed_pct
+from dovetail.evaluation.report.text import bounds, duration, number, signed_difference
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -48,7 +48,8 @@ def _row(comparison: Comparison, row: ComparedRow, names: Sequence[str], timed: 
         texts.append(number(row.metrics[name].mean, metrics[name]))
         if name == comparison.yardstick:
             is_best = row.label == comparison.best_heuristic
-            texts += [bounds(row.metrics[name], metrics[name]), BEST if is_best else signed_pct(row.difference_pct)]
+            by = signed_difference(comparison.difference(row), metrics[name])
+            texts += [bounds(row.metrics[name], metrics[name]), BEST if is_best else by]
     return texts + [duration(row.decision_s)] * timed
 
 

@@ -106,7 +106,8 @@ def _as_json(opened: OpenSetting, tuned: Tuned, seeds: tuple[int, ...]) -> dict[
     def point(one: Point) -> dict[str, Any]:
         return {"params": plain(one.values), "spec": one.contender.spec, **one.interval.as_json()}
 
-    gain = tuned.gain_pct.as_json()
+    gain = tuned.gain.as_json()
+    told = "vs_start" if tuned.space.family.metrics[tuned.metric].signed else "vs_start_pct"
     return {
         "schema": 1,
         "family": tuned.space.family.name,
@@ -117,15 +118,15 @@ def _as_json(opened: OpenSetting, tuned: Tuned, seeds: tuple[int, ...]) -> dict[
         "metric": tuned.metric,
         "best": point(tuned.best),
         "start": point(tuned.start),
-        "vs_start_pct": gain["mean"],
-        "vs_start_pct_ci95": gain["ci95"],
+        told: gain["mean"],
+        f"{told}_ci95": gain["ci95"],
         "curve": [point(one) for one in tuned.points],
     }
 
 
 def _as_text(tuned: Tuned) -> str:
     from dovetail.cli.comparison_table import aligned
-    from dovetail.evaluation.report.text import bounds, number, signed_pct
+    from dovetail.evaluation.report.text import bounds, number, signed_difference
 
     metric = tuned.space.family.metrics[tuned.metric]
     unit = f", {metric.unit}" if metric.unit else ""
@@ -141,7 +142,7 @@ def _as_text(tuned: Tuned) -> str:
         aligned(head, body),
         "",
         f"best: {number(best.mean, metric)} {metric.unit} {bounds(best, metric)}".rstrip()
-        + f", {signed_pct(tuned.gain_pct)} against the start",
+        + f", {signed_difference(tuned.gain, metric)} against the start",
         tuned.best.contender.spec,
     ]
     return "\n".join(lines)

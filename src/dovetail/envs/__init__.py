@@ -11,6 +11,8 @@ Importing this package registers them (and imports gymnasium, which only this la
     prices = gymnasium.make("Dovetail/Elastic-v0", jobs=30)
     queue = gymnasium.make("Dovetail/Gpu-v0", jobs=50)
     both = dovetail.envs.GpuParallelEnv(jobs=50)  # two agents, by PettingZoo
+    scaling = gymnasium.make("Dovetail/Stream-v0", workload="nexmark-q5")
+    operators = dovetail.envs.StreamParallelEnv(workload="nexmark-q5")  # an agent for each operator
 
 `gymnasium.make("dovetail.envs:Dovetail/Dag-v0")` imports the package by itself.  `docs/environments.md` has
 the rest.
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from dovetail.envs.gpu_parallel import GpuParallelEnv as GpuParallelEnv
     from dovetail.envs.gpu_setting import GpuSetting as GpuSetting
     from dovetail.envs.padded_dag import PaddedDagEnv as PaddedDagEnv
+    from dovetail.envs.stream import StreamEnv as StreamEnv
+    from dovetail.envs.stream_parallel import StreamParallelEnv as StreamParallelEnv
+    from dovetail.envs.stream_setting import StreamSetting as StreamSetting
     from dovetail.envs.vector_dag import DagVectorEnv as DagVectorEnv
 
 _EXPORTS = {
@@ -44,6 +49,9 @@ _EXPORTS = {
     "GpuParallelEnv": "dovetail.envs.gpu_parallel",
     "GpuSetting": "dovetail.envs.gpu_setting",
     "PaddedDagEnv": "dovetail.envs.padded_dag",
+    "StreamEnv": "dovetail.envs.stream",
+    "StreamParallelEnv": "dovetail.envs.stream_parallel",
+    "StreamSetting": "dovetail.envs.stream_setting",
 }
 
 __all__ = [
@@ -56,6 +64,9 @@ __all__ = [
     "GpuParallelEnv",
     "GpuSetting",
     "PaddedDagEnv",
+    "StreamEnv",
+    "StreamParallelEnv",
+    "StreamSetting",
     "register_envs",
 ]
 
@@ -77,6 +88,8 @@ def register_envs() -> None:
         register("Dovetail/Elastic-v0", entry_point="dovetail.envs.elastic:ElasticEnv")
     if "Dovetail/Gpu-v0" not in registry:
         register("Dovetail/Gpu-v0", entry_point="dovetail.envs.gpu:GpuEnv")
+    if "Dovetail/Stream-v0" not in registry:
+        register("Dovetail/Stream-v0", entry_point="dovetail.envs.stream:StreamEnv")
 
 
 __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

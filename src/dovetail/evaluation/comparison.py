@@ -35,7 +35,7 @@ class ComparedRow:
     seeds: int
     metrics: Mapping[str, Interval]
     difference: Interval  # to the best heuristic, paired, in units of the yardstick
-    difference_pct: Interval  # the same in percent
+    difference_pct: Interval  # the same in percent, nan where that means nothing (`Metric.signed`)
     decision_s: float  # mean time per decision, nan if not measured
 
 
@@ -52,6 +52,10 @@ class Comparison:
     def metric(self) -> Metric:
         """What the yardstick is."""
         return family_named(self.family).metrics[self.yardstick]
+
+    def difference(self, row: ComparedRow) -> Interval:
+        """To the best heuristic, in percent or in units of the yardstick, as the metric asks for."""
+        return row.difference if self.metric.signed else row.difference_pct
 
     def sure(self, difference: Interval) -> str:
         """Is a difference in the yardstick better, worse, or unclear, because its interval holds 0?"""
@@ -77,7 +81,8 @@ def compare(records: Records, yardstick: str | None = None) -> Comparison:
     """The table of a record directory."""
     summary, family = records.summary, family_named(records.family)
     yardstick = family.yardstick if yardstick is None else yardstick
-    sign = -1.0 if family.metrics[yardstick].higher_is_better else 1.0
+    metric = family.metrics[yardstick]
+    sign = -1.0 if metric.higher_is_better else 1.0
     means = {entry: float(summary.values(entry, yardstick).mean()) for entry in summary.entries}
 
     def rank(entry: Entry) -> tuple[bool, float, Entry]:  # what is not a number comes last
@@ -96,7 +101,7 @@ def compare(records: Records, yardstick: str | None = None) -> Comparison:
                 seeds=summary.rows(entry).size,
                 metrics={name: bootstrap_mean(summary.values(entry, name)) for name in summary.metrics},
                 difference=paired_difference(ours, theirs) if ours.size else _NONE,
-                difference_pct=paired_difference_pct(ours, theirs) if ours.size else _NONE,
+                difference_pct=paired_difference_pct(ours, theirs) if ours.size and not metric.signed else _NONE,
                 decision_s=records.timing(entry, "decision_s"),
             )
         )

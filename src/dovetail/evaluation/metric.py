@@ -12,4 +12,9 @@ class Metric(NamedTuple):
     unit: str
     higher_is_better: bool
     meaning: str
-    form: Literal["number", "percent", "ratio"] = "number"  # how a value is written
+    form: Literal["number", "percent", "ratio", "signed"] = "number"  # how a value is written
+
+    @property
+    def signed(self) -> bool:
+        """Values lie on both sides of 0, so a difference in percent means nothing: it is told in the metric's unit."""
+        return self.form == "signed"

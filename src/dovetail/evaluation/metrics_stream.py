@@ -22,7 +22,7 @@ METRICS: dict[str, Metric] = {
         "",
         True,
         "mean over jobs and intervals of -w × latency (in SLOs, 10 at most) + (1 - w) × utilisation",
-        "ratio",
+        "signed",
     ),
     "latency_s": Metric(
         "latency", "s", False, "mean time from the arrival of a record to its delivery, over all records"

@@ -21,7 +21,7 @@ from dovetail.core.errors import ConfigError, DovetailError
 from dovetail.core.spec import parse_spec
 from dovetail.evaluation.contenders import Contender
 from dovetail.evaluation.family import Family, family_named
-from dovetail.evaluation.statistics import Interval, bootstrap_mean, paired_difference_pct
+from dovetail.evaluation.statistics import Interval, bootstrap_mean, paired_difference, paired_difference_pct
 from dovetail.records.summary import Entry
 from dovetail.schedulers import SCHEDULERS
 
@@ -100,9 +100,13 @@ class Tuned:
     start: Point
 
     @property
-    def gain_pct(self) -> Interval:
-        """The best against the start, paired, in percent; on training seeds, so somewhat flattering."""
-        return paired_difference_pct(self.best.by_seed, self.start.by_seed)
+    def gain(self) -> Interval:
+        """The best against the start, paired; on training seeds, so somewhat flattering.
+
+        In percent, unless the metric asks for its own unit (`Metric.signed`).
+        """
+        difference = paired_difference if self.space.family.metrics[self.metric].signed else paired_difference_pct
+        return difference(self.best.by_seed, self.start.by_seed)
 
     def at_edge(self) -> list[str]:
         """Parameters whose best value is the first or last tried: there may be better ones beyond."""

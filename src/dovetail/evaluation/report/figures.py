@@ -14,7 +14,7 @@ from dovetail.evaluation.report import palette
 from dovetail.evaluation.report.charts import Chart
 from dovetail.evaluation.report.page import recorded_runs
 from dovetail.evaluation.report.table import shown_metrics
-from dovetail.evaluation.report.text import bounds, duration, number, signed_pct
+from dovetail.evaluation.report.text import bounds, duration, number, signed_difference
 from dovetail.records.directory import Records
 from dovetail.records.files import replacing
 
@@ -82,8 +82,9 @@ def _table(records: Records, comparison: Comparison) -> Figure:
                 line.append(value)
                 continue
             own = row.label == comparison.best_heuristic
-            line.append(f"{value} {bounds(row.metrics[name])}")
-            line.append("best heuristic" if own else signed_pct(row.difference_pct))
+            line.append(f"{value} {bounds(row.metrics[name], metrics[name])}")
+            by = signed_difference(comparison.difference(row), metrics[name])
+            line.append("best heuristic" if own else by)
         cells.append([*line, duration(row.decision_s)])
     widths = [max(len(text) for text in column) + 3.0 for column in zip(heads, *cells, strict=True)]
     figure, axes = new_figure(0.073 * sum(widths) + 0.3, 0.29 * (len(cells) + 1) + 0.55)

@@ -13,7 +13,7 @@ from dovetail.evaluation.report import palette
 from dovetail.evaluation.report.picture import Shown, asset
 from dovetail.evaluation.report.svg import BOTTOM, LEFT, RIGHT, TOP
 from dovetail.evaluation.report.table import shown_metrics, table_html
-from dovetail.evaluation.report.text import bounds, facts, number, seed_list, signed_pct
+from dovetail.evaluation.report.text import bounds, facts, number, seed_list, signed_difference
 from dovetail.records.directory import Records
 from dovetail.records.files import replacing
 
@@ -92,9 +92,11 @@ def _verdict(comparison: Comparison) -> str:
         return f"{text}."
     if best.label != comparison.best_heuristic:
         than = escape(comparison.best_heuristic)
-        return f"{text}, {signed_pct(best.difference_pct)} against the best heuristic, <b>{than}</b>."
+        by = signed_difference(comparison.difference(best), metric)
+        return f"{text}, {by} against the best heuristic, <b>{than}</b>."
     after = comparison.rows[1]
-    return f"{text}. Next is <b>{escape(after.label)}</b>, {signed_pct(after.difference_pct)}."
+    by = signed_difference(comparison.difference(after), metric)
+    return f"{text}. Next is <b>{escape(after.label)}</b>, {by}."
 
 
 def _seeds(records: Records) -> str:
@@ -128,7 +130,7 @@ def _legend(shown: list[tuple[int, str]]) -> str:
 def _recorded(shown: list[Shown]) -> str:
     seeds = sorted({run.seed for _, _, run in shown})
     jobs = max((len(run.job_names) for _, _, run in shown), default=0)
-    return f"seed {', '.join(map(str, seeds))}, {jobs:,} jobs" if seeds else ""
+    return f"seed {', '.join(map(str, seeds))}, {jobs:,} job{'' if jobs == 1 else 's'}" if seeds else ""
 
 
 def _meanings(comparison: Comparison) -> str:

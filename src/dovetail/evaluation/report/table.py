@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dovetail.evaluation.comparison import ComparedRow, Comparison
 from dovetail.evaluation.family import family_named
-from dovetail.evaluation.report.text import bounds, duration, number, signed_pct
+from dovetail.evaluation.report.text import bounds, duration, number, signed_difference
 from dovetail.evaluation.statistics import Interval
 
 GLYPH_WIDTH, GLYPH_HEIGHT = 84, 14
@@ -93,12 +93,12 @@ def _metric_cell(comparison: Comparison, row: ComparedRow, name: str, best: floa
 
 
 def _difference_cell(comparison: Comparison, row: ComparedRow) -> Cell:
-    interval = row.difference_pct
+    interval = comparison.difference(row)
     if row.label == comparison.best_heuristic:
         return Cell("best heuristic", 0.0, "yardstick")
     if not interval.known:
-        return Cell(signed_pct(interval), interval.mean, "diff")
-    mean, _, spread = signed_pct(interval).partition(" [")
+        return Cell(signed_difference(interval, comparison.metric), interval.mean, "diff")
+    mean, _, spread = signed_difference(interval, comparison.metric).partition(" [")
     return Cell(f'{mean}<span class="ci">[{spread}</span>', interval.mean, f"diff {comparison.sure(interval)}")
 
 

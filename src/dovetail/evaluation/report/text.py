@@ -17,6 +17,8 @@ def number(value: float, metric: Metric | None = None) -> str:
     form = "number" if metric is None else metric.form
     if form == "percent":
         return f"{100 * value:.1f} %"
+    if form == "signed":
+        return f"{value:.3f}"
     if form == "ratio":
         return f"{value:.2f}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
@@ -33,6 +35,14 @@ def signed_pct(interval: Interval) -> str:
         return "–"
     text = f"{interval.mean:+.1f} %"
     return f"{text} [{interval.low:+.1f}, {interval.high:+.1f}]" if interval.known else text
+
+
+def signed_difference(interval: Interval, metric: Metric) -> str:
+    """In percent; of a metric with values on both sides of 0, in its own unit: `+0.123 [+0.098, +0.151]`."""
+    if not metric.signed or not math.isfinite(interval.mean):
+        return signed_pct(interval)
+    text = f"{interval.mean:+.3f}"
+    return f"{text} [{interval.low:+.3f}, {interval.high:+.3f}]" if interval.known else text
 
 
 def duration(seconds: float) -> str:
