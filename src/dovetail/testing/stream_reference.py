@@ -242,7 +242,7 @@ class ReferenceStreamWorld:
         return operator.service_s * float(self._factor[int(time_s / self.workload.bin_s + 1e-9)][operator.number])
 
     def _go_on(self, job: Job, up_s: float, column: int) -> tuple[list[float], list[float]]:
-        """How far each operator got, and how much further it would have got had nobody held it up."""
+        """How far each operator got, and how much further with what stands at it, had nobody held it up."""
         done, held = [], []
         most = {
             operator: operator.servers * up_s / (operator.service_s * self._factor[column][operator.number])
@@ -270,7 +270,10 @@ class ReferenceStreamWorld:
             else:
                 wanted = before
             done.append(operator.through - before)
-            held.append(max(0.0, wanted - operator.through))
+            held.append(0.0)
+            if operator.through < wanted:
+                share = operator.share(operator.gain * (could - operator.through), 0.0)
+                held[-1] = max(0.0, most[operator] * share / operator.gain - done[-1])
         return done, held
 
     def _deliver(self, job: Job, start_s: float, end_s: float) -> tuple[float, float]:

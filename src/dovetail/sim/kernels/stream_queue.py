@@ -1,6 +1,6 @@
 """How much an operator does when so many records are at it: L(r) + K d r = y, solved for r.
 
-With A = c + K d, F(r) = A r + v r^e / (1 - r) is convex and rises from 0.  As e >= 2, r^e is at most r^2, and with r^2
+With A = c + K d (`slope`), F(r) = A r + v r^e / (1 - r) is convex and rises from 0.  As e >= 2, r^e is at most r^2, and with r^2
 in its place the root is that of a quadratic: a lower bound (exact for c = 1).  y / A is an upper one.
 """
 
@@ -16,7 +16,6 @@ from dovetail.sim.kernels.stream_state import (
     AT_SECOND,
     AT_Y,
     EXPONENT,
-    SLOPE,
     VARIABILITY,
 )
 
@@ -33,9 +32,8 @@ def lowest(y, slope, variability):
 
 
 @kernel
-def solved(op_floats, i, y, guess):
+def solved(op_floats, i, first_row, slope, y, guess):
     """r of operator i to the last digits, by Halley's method between bounds; what the series needs is kept."""
-    slope = op_floats[SLOPE, i]
     variability = op_floats[VARIABILITY, i]
     exponent = op_floats[EXPONENT, i]
     low = lowest(y, slope, variability)
@@ -69,22 +67,22 @@ def solved(op_floats, i, y, guess):
         first += 2.0 * second * move
         if abs(move) <= CLOSE * min(r, 1.0 - r):
             break
-    op_floats[AT_Y, i] = y
-    op_floats[AT_R, i] = r
-    op_floats[AT_FIRST, i] = 1.0 / first
-    op_floats[AT_SECOND, i] = second / first
-    op_floats[AT_REACH, i] = NEAR * min(r, 1.0 - r)
+    op_floats[first_row + AT_Y, i] = y
+    op_floats[first_row + AT_R, i] = r
+    op_floats[first_row + AT_FIRST, i] = 1.0 / first
+    op_floats[first_row + AT_SECOND, i] = second / first
+    op_floats[first_row + AT_REACH, i] = NEAR * min(r, 1.0 - r)
     return r
 
 
 @kernel
-def share(op_floats, i, y):
-    """r in [0, 1] with L(r) + K d r = y."""
+def share(op_floats, i, first_row, slope, y):
+    """r in [0, 1] with F(r) = y; `first_row`, 0 or STANDING, says where the last solution is kept."""
     if y <= 0.0:
         return 0.0
     if op_floats[VARIABILITY, i] == 0.0:
-        return min(1.0, y / op_floats[SLOPE, i])
-    move = (y - op_floats[AT_Y, i]) * op_floats[AT_FIRST, i]
-    if abs(move) <= op_floats[AT_REACH, i]:  # almost as last time, as in most steps
-        return op_floats[AT_R, i] + move - op_floats[AT_SECOND, i] * move * move
-    return solved(op_floats, i, y, op_floats[AT_R, i] + move)
+        return min(1.0, y / slope)
+    move = (y - op_floats[first_row + AT_Y, i]) * op_floats[first_row + AT_FIRST, i]
+    if abs(move) <= op_floats[first_row + AT_REACH, i]:  # almost as last time, as in most steps
+        return op_floats[first_row + AT_R, i] + move - op_floats[first_row + AT_SECOND, i] * move * move
+    return solved(op_floats, i, first_row, slope, y, op_floats[first_row + AT_R, i] + move)

@@ -44,6 +44,7 @@ from dovetail.sim.kernels.stream_state import (
     SNAPSHOT_STEPS,
     SPAN_JOBS,
     SPAN_RESCALED,
+    STANDING,
     STATE_MB,
     STEP,
     STEP_S,
@@ -70,9 +71,8 @@ def set_size(m, i, parallelism):
     if ops[GAIN, i] > 0.0:
         ops[ROOM, i] = most / ops[GAIN, i]
     if m.op_ints[PARENT_FIRST, i] < m.op_ints[PARENT_LAST, i] and ops[VARIABILITY, i] > 0.0:
-        ops[SLOPE, i] = servers
-        ops[FULL, i] = solved(ops, i, most, -1.0)
-    ops[AT_REACH, i] = -1.0
+        ops[FULL, i] = solved(ops, i, STANDING, servers, most, -1.0)
+    ops[STANDING + AT_REACH, i] = -1.0
 
 
 @kernel

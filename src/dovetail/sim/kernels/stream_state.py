@@ -32,12 +32,13 @@ PROGRESS, LIMIT = 6, 7  # through with so many; at most so far in this step
 SERVERS, EXPONENT, FULL, ROOM = 8, 9, 10, 11  # by its parallelism: c, that of L, r when its buffer is full, B / gain
 # For the present bin and length of step: service time, K d, c + K d, K d / gain, K d FULL / gain.
 NOW_SERVICE_S, MOST, SLOPE, STRIDE, FULL_STRIDE = 12, 13, 14, 15, 16
-# L(r) + K d r = y was solved here last; `stream_queue.share` goes on from it.
+# L(r) + K d r = y was solved here last; `stream_queue.share` goes on from it.  Then the same for L(r) = y.
 AT_Y, AT_R, AT_FIRST, AT_SECOND, AT_REACH = 17, 18, 19, 20, 21
+STANDING = 5  # rows further on
 # Since the last time they were gathered: progress and what was available then; held up, and waiting, summed by step.
-MARK_PROGRESS, MARK_AVAILABLE, HELD, WAITING = 22, 23, 24, 25
+MARK_PROGRESS, MARK_AVAILABLE, HELD, WAITING = 27, 28, 29, 30
 # Sums for the snapshot under way, then the same for the interval; records, and instance-seconds
-SUM_INPUT, SUM_DONE, SUM_BUSY_S, SUM_BLOCKED_S, SUM_WAITING_S, SUM_OWNED_S = range(26, 32)
+SUM_INPUT, SUM_DONE, SUM_BUSY_S, SUM_BLOCKED_S, SUM_WAITING_S, SUM_OWNED_S = range(31, 37)
 SUMS = 6
 OP_FLOATS = SUM_INPUT + 2 * SUMS
 

@@ -29,6 +29,9 @@ from dovetail.sim.kernels.stream_state import (
     PARENT_LAST,
     PROGRESS,
     ROOM,
+    SERVERS,
+    SLOPE,
+    STANDING,
     STRIDE,
     WAITING,
 )
@@ -73,11 +76,14 @@ def move(m, j):
         before = m.op_floats[PROGRESS, i]
         after = could
         if gain > 0.0:
-            wanted = before + share(m.op_floats, i, gain * (could - before)) * m.op_floats[STRIDE, i]
+            busy = share(m.op_floats, i, 0, m.op_floats[SLOPE, i], gain * (could - before))
+            wanted = before + busy * m.op_floats[STRIDE, i]
             if (could - wanted) * min(gain, 1.0) <= least:
                 wanted = could
             after = max(before, min(wanted, m.op_floats[LIMIT, i]))
-            m.op_floats[HELD, i] += max(0.0, wanted - after)
+            if after < wanted:
+                busy = share(m.op_floats, i, STANDING, m.op_floats[SERVERS, i], gain * (could - after))
+                m.op_floats[HELD, i] += max(0.0, busy * m.op_floats[STRIDE, i] - (after - before))
             m.op_floats[WAITING, i] += could - after
         m.op_floats[PROGRESS, i] = after
         if m.op_ints[CHILD_FIRST, i] == m.op_ints[CHILD_LAST, i]:
