@@ -19,6 +19,7 @@ from dovetail.execution.engines.slurm.room import Room
 from dovetail.execution.engines.slurm.shape import Shape, shape_of
 from dovetail.execution.engines.slurm.trace import Trace, is_marked, said, trace_of, traced
 from dovetail.execution.engines.slurm.view import Numbers, Waiting, running_of, view_of
+from dovetail.features.gpu_measure import Known, measure_speeds
 
 V100, A100 = TYPE_INDEX["V100"], TYPE_INDEX["A100"]
 
@@ -181,6 +182,28 @@ def test_the_view() -> None:
     assert view.user_used.shape == (2, 3)
     assert view.user_used[view.run_user[0], 0] == 8.0 and view.user_used[view.run_user[2], 0] == 0.5
     assert not any(array.flags.writeable for array in view[1:] if isinstance(array, np.ndarray))
+
+
+def test_a_running_job_is_as_fast_as_its_kind_on_the_slowest_of_its_types() -> None:
+    """So a learned scheduler finds no surprise in it; and it ends when it is estimated to."""
+    speed = np.ones((2, len(TYPE_INDEX)))
+    speed[0, [V100, A100]] = 0.8, 1.6
+    speed[1, A100] = 0.0
+    cluster = cluster_of(recorded_nodes(), {}, Kinds(("net", "odd"), speed, np.zeros(2)), "V100")
+    nodes = {"both": ("n1", "n3"), "fast": ("n3",), "odd": ("n3",)}
+    jobs = {name: a_job(number, limit_s=600.0, start_s=START_S) for number, name in enumerate(nodes)}
+    running = []
+    for name, job in jobs.items():
+        shape = Shape(len(nodes[name]), 1, 1, 1.0, kind=cluster.kind_of("odd" if name == "odd" else "net"))
+        found = running_of(replace(job, nodes=nodes[name], gres_held=("gpu:1",) * len(nodes[name])), cluster, 0, shape)
+        assert found is not None
+        running.append(found)
+    room, numbers, now_s = Room.empty(cluster.info), Numbers(START_S), START_S + 100.0
+    view = view_of(cluster, room, [], running, now_s, numbers, Estimates("dovetail"))
+    assert view.run_speed.tolist() == [0.8, 1.6, 1.0], "odd runs, whatever is said of it"
+    assert (view.run_left_s / view.run_speed).tolist() == pytest.approx([500.0] * 3)
+    ratio, _ = measure_speeds(view, Known.of(cluster.info))
+    assert ratio[:2].tolist() == [0.0, 0.0]
 
 
 def test_where_the_tasks_of_a_free_job_went() -> None:

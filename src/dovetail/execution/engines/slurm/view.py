@@ -1,7 +1,7 @@
 """Slurm's queue and nodes as the view that schedulers are given.
 
-What Slurm does not know is said in the mildest way: the speed of a running job is 1, and a job that starts again starts
-from the beginning.  Jobs of others that run on the same machines are in the view too, for they press on them and end.
+What Slurm does not know is said in the mildest way: a running job is as fast as its kind is alone on the slowest of its
+types of GPUs, so that nobody is surprised by it, and a job that starts again starts from the beginning.  Jobs of others that run on the same machines are in the view too, for they press on them and end.
 """
 
 from __future__ import annotations
@@ -102,6 +102,7 @@ def view_of(
     """Waiting jobs come by arrival, running ones by start."""
     origin_s = numbers.origin_s
     rows = [(index, row) for index, one in enumerate(running) for row in one.rows]
+    speed = _floats(_expected_speed(cluster, one) for one in running)
     arrays: dict[str, Any] = {
         "job_id": _ints(numbers.job(one.job) for one in waiting),
         "job_arrival_s": _floats(one.job.submit_s - origin_s for one in waiting),
@@ -114,11 +115,12 @@ def view_of(
         "run_arrival_s": _floats(one.job.submit_s - origin_s for one in running),
         "run_start_s": _floats(one.job.start_s - origin_s for one in running),
         "run_user": _ints(numbers.user(one.job) for one in running),
-        "run_left_s": _floats(estimates.left(one.job, now_s) for one in running),
+        # of the time that is left, what would be left at speed 1: divided by its speed it is that time again
+        "run_left_s": speed * _floats(estimates.left(one.job, now_s) for one in running),
         "run_served_s": _floats(
             one.shape.workers * one.shape.gpus * max(0.0, now_s - one.job.start_s) for one in running
         ),
-        "run_speed": np.ones(len(running)),
+        "run_speed": speed,
         **_demands("run", [one.shape for one in running]),
         "row_run": _ints(index for index, _ in rows),
         "row_machine": _ints(row.machine for _, row in rows),
@@ -139,6 +141,13 @@ def view_of(
     for array in arrays.values():
         array.flags.writeable = False
     return GpuView(time_s=now_s - origin_s, **arrays)
+
+
+def _expected_speed(cluster: Cluster, one: Running) -> float:
+    """Alone on the slowest of its types; 1 where its kind is said not to run at all, for it does."""
+    info = cluster.info
+    slowest = min(float(info.kind_speed[one.shape.kind, info.machine_type[row.machine]]) for row in one.rows)
+    return slowest if slowest > 0 else 1.0
 
 
 def _demands(side: str, shapes: Sequence[Shape]) -> dict[str, Any]:
