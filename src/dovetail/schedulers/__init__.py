@@ -87,6 +87,12 @@ _add("stream/flink", "heuristic.stream.flink:Flink", "Flink's own: true rates, a
 _add("stream/dhalion", "heuristic.stream.dhalion:Dhalion", "finds who holds the others up; reduces who is idle")
 _add("stream/static", "optimise.stream.static:Static", "the best that never changes; knows the future")
 _add("stream/oracle", "optimise.stream.oracle:Oracle", "knows the rates to come: no real scheduler")
+_add("stream/sure", "learned.stream.scheduler:Sure", "learned: samples what matters of the history's graph")
+_add("stream/deepwave", "learned.stream.scheduler:DeepWave", "learned: one action for a whole job")
+_add("stream/dream", "learned.stream.scheduler:Dream", "learned: the graph as it is now, no history")
+_add("stream/tvw-rl", "learned.stream.scheduler:TvwRl", "learned: windows of history, no graph")
+_add("stream/astgcn", "learned.stream.scheduler:Astgcn", "learned: attention over the full graph of the history")
+_add("stream/ccrnn", "learned.stream.scheduler:Ccrnn", "learned: recurrent over the full graph of the history")
 _add("stream/random", "heuristic.stream.random:Random", "any parallelism, any time: the floor to beat")
 
 # Schedulers made of schedulers live above this layer.  They are lines here all the same, and not an entry point of our

@@ -42,12 +42,12 @@ def policy_loss(plan: StreamPlan, now: Tensor, old: Tensor, advantage: Tensor, l
     entropy = log_std + 0.5 * (1.0 + LOG_2_PI)
     if plan.algorithm == "reinforce":
         gained = (now * advantage).mean()
-        return Losses(-gained - plan.entropy * entropy, {"gained": float(gained)})
+        return Losses(-gained - plan.entropy * entropy, {"gained": gained.item()})
     ratio = (now - old).clamp(-20.0, 20.0).exp()
     clipped = ratio.clamp(1.0 - plan.clip, 1.0 + plan.clip)
     gained = torch.minimum(ratio * advantage, clipped * advantage).mean()
     outside = float(((ratio - clipped).abs() > 0).float().mean())
-    return Losses(-gained - plan.entropy * entropy, {"gained": float(gained), "outside": outside})
+    return Losses(-gained - plan.entropy * entropy, {"gained": gained.item(), "outside": outside})
 
 
 def sampler_loss(
@@ -61,7 +61,7 @@ def sampler_loss(
     information = mutual_information(shape, parameters, features, graph, found.encoded)
     total = plan.kl * divergence + plan.likelihood * likelihood - plan.information * information
     figures = {"divergence": divergence, "likelihood": likelihood, "information": information}
-    return Losses(total, {name: float(value) for name, value in figures.items()})
+    return Losses(total, {name: value.item() for name, value in figures.items()})
 
 
 def mutual_information(

@@ -193,7 +193,7 @@ class StreamWorker:
                 if said.forecast is not None:
                     off = said.forecast.reshape(advantage.shape) - torch.as_tensor(played.change[at])
                     loss = loss + plan.forecast * (off**2).mean()
-                    found["forecast"] = float((off**2).mean())
+                    found["forecast"] = (off**2).mean().item()
                 share = len(density) / moments
                 (share * loss).backward()
                 for name, value in found.items():

@@ -1,0 +1,169 @@
+"""Learning autoscalers: a toy with a known optimum, gradients, what is kept on disk."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="learning needs torch: pip install 'dovetail[learn]'")
+
+from dovetail.cli import main
+from dovetail.core.errors import CheckpointError, ConfigError, DovetailError
+from dovetail.core.seeds import SeedTree
+from dovetail.core.stream import StreamDecision
+from dovetail.evaluation.setting_stream import StreamSetting
+from dovetail.schedulers.learned.stream.checkpoint import load_checkpoint
+from dovetail.schedulers.learned.stream.kinds import KINDS
+from dovetail.schedulers.learned.stream.scheduler import POLICIES
+from dovetail.schedulers.learned.stream.shape import StreamShape
+from dovetail.sim.stream import StreamOptions
+from dovetail.training.stream_losses import OBJECTIVE
+from dovetail.training.stream_plan import StreamPlan
+from dovetail.training.stream_run import StreamTrainJob, StreamTrainRun, start_workers
+from dovetail.training.stream_worker import StreamWorker, faded, spread_out
+
+STEADY = StreamSetting(
+    "nexmark-q2",
+    rates="step:low=1,high=1,noise=0",
+    duration_s=7200.0,
+    interval_s=600.0,
+    options=StreamOptions(history=10, noise=0.0, step_s=5.0),
+)
+SHAPE = StreamShape(width=8, hidden=12, layers=1, snapshots=3)
+PLAN = StreamPlan(iterations=4, sequences=2, episodes=2, decisions=6, validation=1, every=2, epochs=2)
+JOB = StreamTrainJob((STEADY,), (STEADY,), "sure", SHAPE, PLAN)
+
+
+def train(directory, job=JOB, *, resume=False, steps=None, workers=1):
+    run = StreamTrainRun(directory, job, "the command", resume=resume)
+    crew = start_workers(job, workers)
+    try:
+        for _ in itertools.islice(run.go_on(crew, lambda: False), steps):
+            pass
+    finally:
+        crew.close()
+    return run
+
+
+class Always:
+    """These instances, from the first decision on."""
+
+    def __init__(self, parallelism):
+        self.parallelism = parallelism
+
+    def reset(self, info, rng):
+        pass
+
+    def decide(self, view):
+        changed = np.flatnonzero(self.parallelism != view.parallelism)
+        return [StreamDecision(int(k), int(self.parallelism[k])) for k in changed]
+
+
+def played(scheduler, seed=5):
+    opened = STEADY.open()
+    return opened.run(opened.world(opened.sequence(seed), SeedTree(seed)), scheduler, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("kind", ["sure", "tvw-rl"])
+def test_it_finds_the_optimum_of_a_steady_job(tmp_path, kind):
+    """Nothing changes, so the best is a fixed parallelism, which can be enumerated."""
+    best = max(played(Always(np.array(each))).reward.mean() for each in product((1, 2), (3, 4, 5, 6, 7), (1, 2)))
+    plan = replace(PLAN, iterations=40, episodes=6, decisions=10, every=5, rate=5e-3, epochs=3)
+    run = train(tmp_path / "run", replace(JOB, kind=kind, plan=plan))
+    network = load_checkpoint(tmp_path / "run" / "checkpoint")
+    found = played(POLICIES[kind](network=network)).reward[2:].mean()  # it takes a moment from where it starts
+    untrained = float(run.untrained.mean())
+    assert untrained < best - 0.03  # there is something to learn
+    assert found > best - 0.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_are_those_of_the_loss(tmp_path, kind):
+    """Against finite differences, with what was drawn held fixed."""
+    torch = pytest.importorskip("torch")
+    job = replace(JOB, kind=kind, plan=replace(PLAN, entropy=0.1, algorithm="reinforce"))
+    run = StreamTrainRun(tmp_path, job, "", resume=False)
+    worker = StreamWorker(job.settings, job.validation, kind, job.shape, job.plan)
+    rng = np.random.default_rng(3)
+    parameters = {
+        name: (value + 0.1 * rng.normal(size=value.shape)).astype(np.float32) for name, value in run.parameters.items()
+    }
+    worker.play(parameters, [(0, 1)], 7)
+    gradient, _ = worker.gradient(parameters)
+    name = "head.out.weight"  # the choice of snapshots does not depend on it, so the loss is smooth in it
+    direction = rng.normal(size=parameters[name].shape)
+
+    def loss(distance):
+        moved = parameters | {name: (parameters[name] + distance * direction).astype(np.float32)}
+        named = {key: torch.as_tensor(value) for key, value in moved.items()}
+        total = 0.0
+        for each in worker._round:
+            density = worker._piece(named, each, slice(0, 99))[0].numpy()
+            total -= (density * each.advantage).mean() * len(each.features)
+        return total / sum(len(each.features) for each in worker._round)
+
+    slope = (loss(1e-2) - loss(-1e-2)) / 2e-2
+    assert slope == pytest.approx(float((gradient[name] * direction).sum()), rel=2e-2, abs=1e-4)
+
+
+def test_returns_fade_and_are_compared_at_the_same_moment():
+    assert faded(np.array([1.0, 2.0, 4.0]), 0.5).tolist() == [3.0, 4.0, 4.0]
+    returns = np.array([[1.0, 3.0], [10.0, 14.0]])  # two moments, two times
+    assert np.sign(spread_out(returns)).tolist() == [[-1, 1], [-1, 1]]
+    assert np.sqrt((spread_out(returns) ** 2).mean()) == pytest.approx(1.0, rel=1e-4)
+
+
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path):
+    whole = train(tmp_path / "whole")
+    train(tmp_path / "parts", steps=1)
+    parts = train(tmp_path / "parts", resume=True)
+    assert all((whole.parameters[name] == parts.parameters[name]).all() for name in whole.parameters)
+    assert whole.curve == parts.curve
+
+
+def test_the_card_says_how_it_was_made(tmp_path):
+    train(tmp_path / "run")
+    card = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
+    assert card["kind"] == "stream-policy" and card["network"] == "sure"
+    assert card["command"] == "the command" and card["objective"] == "reward"
+    assert [point["iteration"] for point in card["curve"]] == [2, 4]
+    kept = load_checkpoint(tmp_path / "run" / "checkpoint")
+    assert not any(name.startswith(OBJECTIVE) for name in kept.parameters)
+
+
+def test_refusals(tmp_path):
+    train(tmp_path / "run", steps=1)
+    with pytest.raises(ConfigError, match="a run is there already"):
+        train(tmp_path / "run")
+    with pytest.raises(DovetailError):
+        train(tmp_path / "run", replace(JOB, seed=1), resume=True)
+    train(tmp_path / "whole")
+    with pytest.raises(CheckpointError, match="a network of kind sure; stream/dream takes its own only"):
+        load_checkpoint(tmp_path / "whole" / "checkpoint", "dream")
+
+
+@pytest.mark.parametrize("ablation", [{"sampler": "random"}, {"sampler": "none"}, {"action": "relative"}])
+def test_ablations_change_the_outcome(tmp_path, ablation):
+    plain = train(tmp_path / "plain", steps=2)
+    other = train(tmp_path / "other", replace(JOB, shape=replace(SHAPE, **ablation)), steps=2)
+    assert any((plain.parameters[name] != other.parameters[name]).any() for name in plain.parameters)
+
+
+def test_the_command(tmp_path, capsys):
+    setting = ["--workload", "nexmark-q2", "--interval", "600", "--duration", "7200"]
+    words = ["train", "stream", *setting, "--history", "10"]
+    plan = ["sequences=1", "episodes=2", "decisions=4", "validation=1", "width=8", "hidden=8"]
+    words += [word for each in plan for word in ("--set", each)]
+    words += ["--network", "dream", "--iterations", "1", "--workers", "1", "--out", str(tmp_path / "run"), "--json"]
+    assert main(words) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["network"] == "dream" and said["iterations"] == 1
+    spec = f"stream/dream:checkpoint={said['checkpoint']}"
+    assert main(["compare", "stream", *setting, "--seeds", "1", "--schedulers", f"stream/fixed,{spec}", "--json"]) == 0
+    assert main([*words[:-1], "--network", "dreem", "--out", str(tmp_path / "no")]) == 2
+    assert "did you mean 'dream'" in capsys.readouterr().err and not (tmp_path / "no").exists()
