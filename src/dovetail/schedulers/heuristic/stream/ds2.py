@@ -28,7 +28,7 @@ from dovetail.schedulers.heuristic.stream.measured import Meter
 
 class Ds2:
     TUNE: ClassVar = {
-        "utilisation": (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+        "utilisation": (0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
         "hold": (0.0, 0.1, 0.2, 0.3, 0.4),
         "window_s": (0.0, 300.0, 900.0),
     }

@@ -36,7 +36,7 @@ from dovetail.schedulers.heuristic.stream.measured import Meter
 
 class Flink:
     TUNE: ClassVar = {
-        "utilisation": (0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+        "utilisation": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
         "boundary": (0.1, 0.2, 0.3, 0.4),
         "window_s": (0.0, 300.0, 900.0, 3600.0),
         "grace_s": (0.0, 3600.0),

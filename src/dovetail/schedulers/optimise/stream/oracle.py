@@ -112,6 +112,8 @@ class Planner:
         self._now = view.parallelism[model.operators]
         self.outlook = Outlook(model, rate, self.bin_s, self._backlog(view))
         self._calm = Outlook(model, rate, self.bin_s)
+        lately = np.concatenate([view.job_rate[-1:, model.job], rate])
+        self._before = lately[: len(rate) : self.bins]  # (I,) the rate just before each interval
 
     def _backlog(self, view: StreamView) -> Floats:
         """(n,) records of the job that wait at each operator."""
@@ -134,7 +136,7 @@ class Planner:
         here = int(np.flatnonzero((chosen == self._now).all(axis=1))[0])
         worth, late = outlook.worth(chosen, self.bins)
         worth = worth - price * chosen.sum(axis=1)[:, None]
-        loss = outlook.restart_loss(chosen, late, self.bins, self._params.replay_s)
+        loss = outlook.restart_loss(chosen, late, self.bins, self._params.replay_s * self._before)
         ahead = np.zeros(len(chosen))  # U of the next interval
         for t in range(worth.shape[1] - 1, 0, -1):
             ahead += worth[:, t]

@@ -9,7 +9,7 @@ r counts as 1 - sqrt(S / (c bin)) at most: a queue that is closer to its limit n
 beyond the capacity piles up from bin to bin (Lindley), and the latency of the job is that of its longest path.  The
 service time varies from bin to bin (`noise`), for which the mean over three points of its distribution is taken.
 
-A restart adds a delay that falls from D = restart + replay * x / capacity to 0 in D / (1 - x / capacity) seconds.
+A restart adds a delay that falls from D = restart + records replayed / capacity to 0 in D / (1 - x / capacity) seconds.
 Buffers are left out: it makes no difference to the latency whether a record waits before an operator or in front of
 the one before.
 """
@@ -188,12 +188,16 @@ class Outlook:
                 break
         return best
 
-    def restart_loss(self, chosen: Ints, latency_s: Floats, bins: int, replay_s: float) -> Floats:
-        """(K, I) what a restart at the start of each interval would take from the rewards, with `latency_s` (K, I)."""
+    def restart_loss(self, chosen: Ints, latency_s: Floats, bins: int, replayed: Floats) -> Floats:
+        """(K, I) what a restart at the start of each interval would take from the rewards, with `latency_s` (K, I).
+
+        `replayed`: (I,) records of the job that would be processed again.
+        """
         model, interval_s = self.model, bins * self.bin_s
         rate = self.rate[::bins]
-        used = np.minimum(rate / model.capacity(chosen)[:, None], 0.99)  # (K, I)
-        late_s = model.restart_s + replay_s * used
+        capacity = model.capacity(chosen)[:, None]
+        used = np.minimum(rate / capacity, 0.99)  # (K, I)
+        late_s = model.restart_s + replayed / capacity
         until_s = late_s / (1.0 - used)
         loss = np.zeros_like(latency_s)
         usual = self.reward(latency_s)
