@@ -1,7 +1,7 @@
 """How much an operator does when so many records are at it: L(r) + K d r = y, solved for r.
 
-With A = c + K d (`slope`), F(r) = A r + v r^e / (1 - r) is convex and rises from 0.  As e >= 2, r^e is at most r^2, and with r^2
-in its place the root is that of a quadratic: a lower bound (exact for c = 1).  y / A is an upper one.
+With A = c + K d (`slope`), F(r) = A r + v r^e / (1 - r) is convex and rises from 0.  As e >= 2, r^e is at most r^2, and
+with r^2 in its place the root is that of a quadratic: a lower bound (exact for c = 1).  y / A is an upper one.
 """
 
 from __future__ import annotations
