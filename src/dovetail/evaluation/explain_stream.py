@@ -11,6 +11,7 @@ from dovetail.records.stream import HOUR_S, instance_words, reason_text
 MAX_CHANGES = 4  # operators named in a line; the text sums up the rest, the JSON has them all
 FULL = 0.9  # an operator that is full for this share of its time holds a job up,
 HELD = 0.01  # and so does one that blocks another for this share of its time
+LONG_S = 3 * HOUR_S  # runs from here on are told in hours
 _ORDER = ("rescaled", "late")
 
 
@@ -76,11 +77,12 @@ def explain_text(story: JobStory) -> str:
         mean = f"{own['mean']:.3g} ({count})"
         shares = f"{100 * own['busy']:>6.1f} %{100 * own['blocked']:>7.1f} %"
         lines.append(f"  {own['name']:<24}{mean:>16}{shares}")
-    lines += ["", f"  {'time, h':>15}  what happened"]
+    unit, seconds = ("h", HOUR_S) if run.end_s >= LONG_S else ("s", 1.0)
+    lines += ["", f"  {f'time, {unit}':>15}  what happened"]
     moments = timeline(story)
     for moment in moments:
-        until = f" – {moment.end_s / HOUR_S:,.4g}" if moment.end_s > moment.start_s else ""
-        lines.append(f"  {f'{moment.start_s / HOUR_S:,.4g}{until}':>15}  {moment.text}")
+        until = f" – {moment.end_s / seconds:,.6g}" if moment.end_s > moment.start_s else ""
+        lines.append(f"  {f'{moment.start_s / seconds:,.6g}{until}':>15}  {moment.text}")
     if not moments:
         lines.append(f"  {'':>15}  nothing: it was neither rescaled nor late")
     return "\n".join(lines)
