@@ -104,12 +104,21 @@ REASON_TEXT: dict[Reason, str] = {
     Reason.BEST_ALIGNED: "its demands matched best what was free",
     Reason.BACKFILLED: "it fills a gap without delaying the job at the head of the queue",
     Reason.SEARCHED: "the best order and places that the search found begin with it",
-    Reason.LEARNED_PRIORITY: "the learned policy gave it the highest priority of those that fit",
+    Reason.LEARNED_PRIORITY: "the learned policy gave it the highest priority of those that it did not let wait",
     Reason.OUTSIDE_AGENT: "chosen by an agent outside",
     Reason.DRAWN_AT_RANDOM: "drawn at random",
     Reason.MAKES_ROOM: "it was stopped to make room for another",
     Reason.SMALLEST: "it needed the fewest GPUs of those that fit",
 }
+
+
+LET_WAIT_TEXT: dict[Reason, str] = {
+    Reason.BACKFILLED: "it would have delayed the job at the head of the queue",
+    Reason.SEARCHED: "the best order and places that the search found start it later",
+    Reason.LEARNED_PRIORITY: "the learned policy judged that it had better wait",
+    Reason.OUTSIDE_AGENT: "the agent outside did not choose it",
+}
+"""Why a job that fitted was let wait, by a reason that its scheduler starts jobs for.  All others start what fits."""
 
 
 class Place(IntEnum):
@@ -213,6 +222,7 @@ class HasKernel(Protocol):
 
 
 __all__ = [
+    "LET_WAIT_TEXT",
     "PLACE_TEXT",
     "REASON_TEXT",
     "RESOURCES",

@@ -80,7 +80,7 @@ def timeline(story: JobStory) -> list[Moment]:
 
 def _waited(story: JobStory, wait: Wait) -> Moment:
     count, later = len(wait.taken), sum(one.later for one in wait.taken)
-    parts = [f"waited {_s(wait.seconds)}: {_room(story, wait)}"]
+    parts = [f"waited {_s(wait.seconds)}: {_room(story, wait)}", *_let_wait(story, wait)]
     if count:
         came = f", {later:,} of which came later" if later else ""
         parts.append(f"{_count(count, 'job')} started before it{came}")
@@ -107,6 +107,17 @@ def _room(story: JobStory, wait: Wait) -> str:
     if workers == 1:
         return f"no machine had room for it, {free}"
     return f"at most {wait.most_workers} of its {workers} workers would have fitted, {free}"
+
+
+def _let_wait(story: JobStory, wait: Wait) -> list[str]:
+    """Whether it was let wait although it fitted, and why as far as is known."""
+    found = wait.let_wait
+    if found is None:
+        return []
+    needed = float(story.run.jobs.all_gpus[story.job])
+    free = f"{found.free_gpus:.3g} of {story.run.num_gpus} GPUs free and {needed:g} needed"
+    why = found.why or "why is not recorded"
+    return [f"it was let wait although it fitted, first at {_s(found.since_s)}, with {free}: {why}"]
 
 
 def _stayed(story: JobStory, stay: Stay) -> list[Moment]:
@@ -193,6 +204,7 @@ def _wait_json(story: JobStory, wait: Wait) -> dict[str, Any]:
         "room_share": wait.room_share,
         "most_workers_that_fitted": wait.most_workers,
         "free_gpus": wait.free_gpus,
+        "let_wait": None if wait.let_wait is None else wait.let_wait._asdict(),
         "taken": [
             {
                 "job": one.job,

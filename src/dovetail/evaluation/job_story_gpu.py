@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.core.gpu import Ints
+from dovetail.core.gpu import LET_WAIT_TEXT, Ints
 from dovetail.records.gpu import END_TEXT, HOUR_S, GpuRun
-from dovetail.records.gpu_room import RoomOverTime
+from dovetail.records.gpu_room import RoomOverTime, RoomSpan
 
 
 class Taken(NamedTuple):
@@ -20,6 +20,15 @@ class Taken(NamedTuple):
     job: int
     later: bool  # it came after this one
     gpu_hours: float  # that it held from then on
+
+
+class LetWait(NamedTuple):
+    """The scheduler was asked while all workers of the job would have fitted, and did not start it."""
+
+    since_s: float  # the first time
+    seconds: float  # that there was room for it from then on
+    free_gpus: float  # at that time, when others had been started
+    why: str | None  # None: its scheduler gives no reason that would explain it
 
 
 class Wait(NamedTuple):
@@ -32,6 +41,7 @@ class Wait(NamedTuple):
     room_share: float  # of the time: all its workers would have fitted
     most_workers: int  # that would have fitted at any time
     free_gpus: float  # on average
+    let_wait: LetWait | None  # None: never, as far as is recorded
 
     @property
     def seconds(self) -> float:
@@ -120,7 +130,23 @@ class JobStory:
         rows = np.arange(first, last)
         rows = rows[~decisions.stops[rows] & (decisions.job[rows] != self.job)]
         room = RoomOverTime(run, self.job).between(start_s, end_s)
-        return Wait(start_s, end_s, since, tuple(self._taken(int(row)) for row in rows), *room)
+        taken = tuple(self._taken(int(row)) for row in rows)
+        return Wait(start_s, end_s, since, taken, *room[:3], self._let_wait(room.spans))
+
+    def _let_wait(self, spans: tuple[RoomSpan, ...]) -> LetWait | None:
+        asked_s = self.run.decisions.time_s
+        found: list[RoomSpan] = []
+        for span in spans:
+            at = int(np.searchsorted(asked_s, span.start_s, side="left"))
+            if self.run.asked_at_once:
+                found.append(span)
+            elif at < len(asked_s) and asked_s[at] < span.end_s:  # of other times it is not known
+                found.append(span._replace(start_s=float(asked_s[at])))
+        if not found:
+            return None
+        given = set(self.run.decisions.reason.tolist())
+        why = next((text for reason, text in LET_WAIT_TEXT.items() if int(reason) in given), None)
+        return LetWait(found[0].start_s, sum(one.end_s - one.start_s for one in found), found[0].free_gpus, why)
 
     def _taken(self, row: int) -> Taken:
         run = self.run

@@ -279,6 +279,12 @@ class GpuRun(Run):
         return np.minimum(self.segments.end_s, self.end_s)
 
     @cached_property
+    def asked_at_once(self) -> bool:
+        """The scheduler was asked whenever something happened, not at multiples of an interval only."""
+        happened = np.concatenate((self.jobs.arrival_s, self.segments.end_s))
+        return bool(np.isin(self.decisions.time_s, happened[happened > 0]).any())
+
+    @cached_property
     def usd_per_hour(self) -> Floats:
         """(S,) what a job pays while the segment lasts."""
         gpus = self.jobs.gpus[self.segments.job[self.places.segment]]

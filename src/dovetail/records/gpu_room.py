@@ -14,12 +14,21 @@ from dovetail.records.gpu import GpuRun
 SLACK = 1e-9
 
 
+class RoomSpan(NamedTuple):
+    """From one change of what is free to the next."""
+
+    start_s: float
+    end_s: float
+    free_gpus: float
+
+
 class RoomSeen(NamedTuple):
     """Over some time."""
 
     room_share: float  # of the time: all workers of the job would have fitted
     most_workers: int  # of them that would have fitted at any time
     free_gpus: float  # on average
+    spans: tuple[RoomSpan, ...] = ()  # in which all would have fitted, in order
 
 
 class RoomOverTime:
@@ -38,17 +47,23 @@ class RoomOverTime:
         run, job = self._run, self._job
         workers = int(run.jobs.workers[job])
         state = _State(run)
-        total, room_s, gpu_s, most, now = end_s - start_s, 0.0, 0.0, 0, start_s
+        total, gpu_s, most, now = end_s - start_s, 0.0, 0, start_s
+        spans: list[RoomSpan] = []
         for time_s, changes in [*_changes(run, end_s), (end_s, [])]:
             if time_s > now:
                 fits = self._fits(state)
                 most = max(most, fits)
-                room_s += (time_s - now) * (fits >= workers)
-                gpu_s += (time_s - now) * float(state.device[state.up].sum())
+                free = float(state.device[state.up].sum())
+                gpu_s += (time_s - now) * free
+                if fits >= workers:
+                    spans.append(RoomSpan(now, time_s, free))
                 now = time_s
             for kind, number in changes:
                 state.apply(kind, number)
-        return RoomSeen(room_s / total, min(most, workers), gpu_s / total) if total > 0 else RoomSeen(0.0, 0, 0.0)
+        if total <= 0:
+            return RoomSeen(0.0, 0, 0.0)
+        room_s = sum(one.end_s - one.start_s for one in spans)
+        return RoomSeen(room_s / total, min(most, workers), gpu_s / total, tuple(spans))
 
     def _fits(self, state: _State) -> int:
         """Workers of the job that would fit now."""

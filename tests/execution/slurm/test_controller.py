@@ -335,6 +335,26 @@ def test_a_lease_that_is_refused_leaves_the_job_alone_until_next_time() -> None:
     assert told(step(slurm, control)) == {1: ("n1",)}
 
 
+class OnlyTheFirst(FifoFirstFit):
+    """One job at a time, for those whom nobody told that there is room."""
+
+    def decide(self, view: GpuView) -> Sequence[GpuDecision]:
+        return super().decide(view)[: 0 if len(view.run_id) else 1]
+
+
+@pytest.mark.parametrize("act", [True, False])
+def test_a_job_that_fits_and_is_let_wait_is_named_once(act: bool) -> None:
+    slurm = paper(a_job(1), a_job(2), a_job(3, "gres:gpu:4"), nodes=1)
+    control = controller(replace(ACTING, act=act), OnlyTheFirst())
+    step(slurm, control)
+    (waits,) = slurm.events("waits")
+    assert waits.job == 2 and waits.facts["waited_s"] > 0, "of the third job, not all would fit"
+    assert waits.text == f"job 2 (job2) fits, and {'is' if act else 'would be'} let wait by the scheduler"
+    slurm.jobs[4] = a_job(4, "gres:gpu:4")
+    step(slurm, control)
+    assert len(slurm.events("waits")) == 1
+
+
 def test_a_scheduler_that_starts_nothing_loses_the_jobs() -> None:
     slurm, control = paper(a_job(1), a_job(2)), controller(scheduler=Idle())
     for _ in range(3):

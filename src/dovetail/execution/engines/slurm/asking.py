@@ -46,10 +46,10 @@ class Asking:
         self._numbers = numbers
         self._estimates = estimates
 
-    def could(self, waiting: Sequence[Waiting], closed: Ints) -> bool:
-        """One of them would fit now."""
+    def fitting(self, waiting: Sequence[Waiting], closed: Ints) -> list[Waiting]:
+        """Those that would fit now."""
         room = self._open(closed)
-        return any(room.fits(one.shape) for one in waiting)
+        return [one for one in waiting if room.fits(one.shape)]
 
     def starts(self, waiting: Sequence[Waiting], closed: Ints) -> list[Start]:
         """Who begins where; `closed` are machines where none of these may go.

@@ -83,6 +83,7 @@ class SlurmController:
         self._kinds = kinds
         self._mine: dict[int, _Mine] = {}
         self._would: dict[int, tuple[str, ...]] = {}  # without acting: where each would be, as was said last
+        self._passed: set[int] = set()  # of which was said that they fit and are let wait
         self._left: dict[int, str] = {}  # jobs that are Slurm's, and why
         self._untidy: set[int] = set()  # told, but refused: nodes may be set
         self._learned: set[int] = set()
@@ -329,15 +330,18 @@ class SlurmController:
         running = sorted(filter(None, found), key=lambda one: (one.job.start_s, one.job.job_id))
         asking = Asking(self._scheduler, site.cluster, room, running, seen.now_s, self._numbers, self.estimates)
         starts: list[Start] = []
-        could = False
+        passed: list[Waiting] = []
         for partition in sorted({one.job.partition for one in waiting}):
             group = [one for one in waiting if one.job.partition == partition]
-            could = could or asking.could(group, site.closed(partition))
-            starts += asking.starts(group, site.closed(partition))
+            begun = asking.starts(group, site.closed(partition))
+            starts += begun
+            done = {start.waiting.job.job_id for start in begun}
+            passed += asking.fitting([one for one in group if one.job.job_id not in done], site.closed(partition))
         for start in starts:
             self._tell(start, seen)
+        self._tell_passed(passed, seen)
         self._asked = state if not starts else None
-        self._mind_stalls(bool(starts), could)
+        self._mind_stalls(bool(starts), bool(passed))
 
     def _tell(self, start: Start, seen: Observation) -> None:
         job, decision = start.waiting.job, start.decision
@@ -367,6 +371,16 @@ class SlurmController:
             trace = Trace(self._owner, TOLD, job.nice)
             not_on = self.site.others(nodes, job) if _may_grow(job) else ()
             self._out.append(Tell(job.job_id, nodes, not_on, traced(job, trace), self._options.nice))
+
+    def _tell_passed(self, passed: Sequence[Waiting], seen: Observation) -> None:
+        """Said once of each: it fits, even beside those that begin now, and is let wait."""
+        for one in passed:
+            job = one.job
+            if job.job_id not in self._passed:
+                would = "is" if self._options.act else "would be"
+                text = f"job {job.job_id} ({job.name}) fits, and {would} let wait by the scheduler"
+                self._say("waits", text, job.job_id, waited_s=seen.now_s - job.submit_s)
+        self._passed = (self._passed & self._jobs.keys()) | {one.job.job_id for one in passed}
 
     def _mind_stalls(self, started: bool, could: bool) -> None:
         """A scheduler that starts nothing on an idle cluster would never be asked again."""
