@@ -16,7 +16,7 @@ from dovetail.workloads.stream_jobs import jobs_of
 from dovetail.workloads.stream_rates import MAX_BINS, RateSeries, read_rates
 from dovetail.workloads.stream_schema import JOB_FILES, OPERATORS, RATES, STREAM_LAYOUT, StreamSetting
 from dovetail.workloads.stream_tables import edge_ends, job_tables, rate_table
-from dovetail.workloads.tables import Tables, integers, numbers, positions, texts
+from dovetail.workloads.tables import Tables, numbers, positions, texts
 
 MAX_OPERATORS = 100_000
 MAX_NUMBER = 1e12
@@ -35,12 +35,12 @@ def stream_faults(setting: StreamSetting, tables: Tables, unread: Collection[str
         if table.num_rows == 0 and file != EDGES:
             faults.append(Fault(file, None, None, "the table is empty", "at least one row"))
     faults += _missing(setting, tables, unread)
-    if not faults and JOBS in tables:
+    if all(file in tables for file in JOB_FILES):
         faults += _number_faults(tables)
         faults += _operator_faults(setting, tables)
         faults += _edge_faults(tables)
-    if not faults and RATES in tables:
-        faults += _rate_faults(tables)
+    if RATES in tables and tables[RATES].num_rows:
+        faults += _rate_faults(setting, tables)
     return faults
 
 
@@ -107,12 +107,12 @@ def _operator_faults(setting: StreamSetting, tables: Tables) -> Iterator[Fault]:
     yield from each_row(OPERATORS, "job", back, "of an earlier job than the row before", "operators job by job")
     idle = ~np.isin(np.arange(jobs.num_rows), job)
     yield from each_row(JOBS, "job", idle, "without operators", f"at least one in {OPERATORS}")
-    most, start = integers(operators["max"]), integers(operators["start"])
+    most, start = numbers(operators["max"]), numbers(operators["start"])
     yield from each_row(OPERATORS, "max", (most < 1) | (most > 10**6), "not a number of instances", "1 to 1,000,000")
     wrong = (start < 1) | ((start > most) & (most >= 1))
     yield from each_row(OPERATORS, "start", wrong, "not a number of instances", "1 to what `max` says")
     if setting.slots is not None and start.sum() > setting.slots:
-        problem = f"{start.sum():,} instances at the start, and {setting.slots:,} slots"
+        problem = f"{start.sum():,.0f} instances at the start, and {setting.slots:,} slots"
         yield Fault(OPERATORS, None, "start", problem, "no more instances than slots")
 
 
@@ -135,7 +135,7 @@ def _edge_faults(tables: Tables) -> Iterator[Fault]:
     yield from each_row(OPERATORS, "source", lonely, "gets no records", "above 0 where no edge leads to it")
 
 
-def _rate_faults(tables: Tables) -> Iterator[Fault]:
+def _rate_faults(setting: StreamSetting, tables: Tables) -> Iterator[Fault]:
     table = tables[RATES]
     rate = numbers(table["rate"])
     wrong = (rate < 0) | (rate > MAX_NUMBER)
@@ -149,6 +149,10 @@ def _rate_faults(tables: Tables) -> Iterator[Fault]:
         yield Fault(RATES, None, "series", f"of unequal lengths: {said}", "as many bins in every series")
     if length.max() > MAX_BINS:
         yield Fault(RATES, None, "series", f"{length.max():,} bins", f"{MAX_BINS:,} at most; longer bins help")
+    there_s = float(length.min() * (setting.bin_s or 0.0))
+    if setting.bin_s is not None and setting.duration_s > there_s:
+        problem = f"a duration of {setting.duration_s:g} s, and {there_s:g} s of rates"
+        yield Fault(MANIFEST, None, "setting", problem, "a duration no longer than the rates")
     yield from _silent_faults(code, rate)
     if JOBS in tables and len(names) > 1 and names.to_pylist() != tables[JOBS]["job"].to_pylist():
         yield Fault(RATES, None, "series", "not those of the jobs", "one for all jobs, or one for each in their order")

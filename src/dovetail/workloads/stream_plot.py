@@ -90,6 +90,8 @@ def _days(ax: Axes, series: RateSeries) -> None:
 
 
 def _demand(ax: Axes, jobs: StreamJobs, series: RateSeries) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     demand, at = jobs.demand(), np.arange(jobs.num_operators)
     top = np.array([_peak(rate, series.bin_s) for rate in series.rate]) / jobs.job_rate
     colours = [_COLOURS[job % len(_COLOURS)] for job in jobs.op_job]
@@ -99,7 +101,11 @@ def _demand(ax: Axes, jobs: StreamJobs, series: RateSeries) -> None:
     ax.plot(at, jobs.op_max, color=FAINT, ls=":", drawstyle="steps-mid", label="at most")
     if jobs.num_operators <= _NAMED:
         ax.set_xticks(at, jobs.op_name, rotation=35, ha="right", fontsize=8)
-    ax.legend(framealpha=0.9, edgecolor="none", fontsize=9)
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set_xlabel("operator")
+    ax.set_ylim(0, 1.2 * max(float(jobs.op_max.max()), float((demand * top[jobs.op_job]).max())))
+    ax.legend(framealpha=0.9, edgecolor="none", fontsize=9, loc="upper left", ncols=2)
     ax.grid(False, axis="x")
     ax.set(title="Busy instances: at the mean rate, and in the peak hour (pale)", ylabel="instances")
 

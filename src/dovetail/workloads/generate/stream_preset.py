@@ -22,7 +22,7 @@ class StreamPreset:
     runtime: Runtime = "warm"  # what a rescale costs: a warm JVM, a cold one, or Python
     restart_s: float | None = None  # instead of what the runtime says
     checkpoint_s: float = CHECKPOINT_S
-    slo_s: float | None = None  # none: three times the latency at a utilisation of 0.7, 2 s at least
+    slo_s: float | None = None  # none: three times the latency at a utilisation of 0.7, 2 s at least (`with_slo`)
     instances: int = INSTANCES  # of an operator, at most
     slots: int | None = None  # none: 200, or as many as its operators can have
     duration_s: float = WEEK_S

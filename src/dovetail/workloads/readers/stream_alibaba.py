@@ -23,7 +23,7 @@ from dovetail.workloads.readers.imported import Imported
 from dovetail.workloads.stream_alone import with_slo
 from dovetail.workloads.stream_jobs import CHECKPOINT_S, INSTANCES, RUNTIME_S, SLOTS, StreamBuilder
 from dovetail.workloads.stream_rates import read_rates
-from dovetail.workloads.stream_source import StreamSource
+from dovetail.workloads.stream_source import StreamSource, with_rates
 
 _BUFFER_S, _STATE_MB = 1.0, 20.0
 _MAX_JOBS = 1000
@@ -69,7 +69,7 @@ def read_stream_alibaba(path: Path, options: StreamAlibabaOptions | None = None)
     notes = [*trace.notes, f"jobs {', '.join(jobs.job_name)}, {jobs.num_operators} operators in all"]
     if alone:
         notes.append(f"{alone} tasks of these jobs that have nothing to do with others were left out")
-    source = StreamSource("stream-alibaba", jobs, rates)
+    source = with_rates(StreamSource("stream-alibaba", jobs, rates), rates)
     return Imported(source, tuple(notes))
 
 
