@@ -61,10 +61,27 @@ GPU = [
     "gpu/das",
     "gpu/random",
 ]
+STREAM = [
+    "stream/fixed",
+    "stream/hpa",
+    "stream/ds2",
+    "stream/flink",
+    "stream/dhalion",
+    "stream/quantile",
+    "stream/static",
+    "stream/oracle",
+    "stream/sure",
+    "stream/deepwave",
+    "stream/dream",
+    "stream/tvw-rl",
+    "stream/astgcn",
+    "stream/ccrnn",
+    "stream/random",
+]
 
 
 def test_the_projects_own_schedulers_in_the_order_shown():
-    for family, names in (("dag", DAG), ("elastic", ELASTIC), ("gpu", GPU)):
+    for family, names in (("dag", DAG), ("elastic", ELASTIC), ("gpu", GPU), ("stream", STREAM)):
         assert [entry.name for entry in SCHEDULERS.entries(family) if entry.origin == "dovetail"] == names
 
 

@@ -85,6 +85,7 @@ _add("stream/hpa", "heuristic.stream.hpa:Hpa", "Kubernetes: as many as bring the
 _add("stream/ds2", "heuristic.stream.ds2:Ds2", "as many as true rates call for, in one pass from the sources")
 _add("stream/flink", "heuristic.stream.flink:Flink", "Flink's own: true rates, a band of utilisation, catching up")
 _add("stream/dhalion", "heuristic.stream.dhalion:Dhalion", "finds who holds the others up; reduces who is idle")
+_add("stream/quantile", "heuristic.stream.quantile:Quantile", "enough for nearly all of the coming hour, by true rates")
 _add("stream/static", "optimise.stream.static:Static", "the best that never changes; knows the future")
 _add("stream/oracle", "optimise.stream.oracle:Oracle", "knows the rates to come: no real scheduler")
 _add("stream/sure", "learned.stream.scheduler:Sure", "learned: samples what matters of the history's graph")
