@@ -9,6 +9,7 @@ Every step leaves an entry of what every operator and job did in it; snapshots a
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -64,6 +65,7 @@ class Job:
     number: int
     operators: list[Operator]
     rate: list[float]
+    totals: list[float]  # N at the start of each bin, and at the end
     bin_s: float
     pause_s: float  # how long a rescale takes
     checkpoint_s: float
@@ -78,18 +80,16 @@ class Job:
     def came_by(self, time_s: float) -> float:
         """N(t)."""
         whole = int(time_s / self.bin_s + 1e-9)
-        total = sum(rate * self.bin_s for rate in self.rate[:whole])
-        return total + (self.rate[whole] * (time_s - whole * self.bin_s) if whole < len(self.rate) else 0.0)
+        new = self.rate[whole] * (time_s - whole * self.bin_s) if whole < len(self.rate) else 0.0
+        return self.totals[whole] + new
 
     def arrival_s(self, record: float, *, first: bool) -> float:
         """N^-1: when it arrived; where nothing came for a while the first such time, or the last."""
-        total = 0.0
-        for place, rate in enumerate(self.rate):
-            after = total + rate * self.bin_s
-            if after > record or (first and after == record and rate > 0):
-                return place * self.bin_s + (record - total) / rate
-            total = after
-        return len(self.rate) * self.bin_s
+        later = (bisect_left if first else bisect_right)(self.totals, record)  # the first end of a bin that is beyond
+        if later == len(self.totals):
+            return len(self.rate) * self.bin_s
+        place = max(0, later - 1)
+        return place * self.bin_s + (record - self.totals[place]) / self.rate[place]
 
     def could_be(self, operator: Operator) -> float:
         """a: how far what feeds the operator is."""
@@ -137,6 +137,7 @@ class ReferenceStreamWorld:
             number=number,
             operators=[operator for operator in self.operators if own[operator.number]],
             rate=workload.rate[number].tolist(),
+            totals=[0.0, *np.cumsum(workload.rate[number] * workload.bin_s).tolist()],
             bin_s=workload.bin_s,
             pause_s=float(workload.job_restart_s[number]) + state_mb / self.options.restore_mb_s,
             checkpoint_s=checkpoint_s,

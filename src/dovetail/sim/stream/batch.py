@@ -88,7 +88,7 @@ class StreamBatch:
         if view is None:
             raise InvalidDecision("there is nothing to decide: call advance() first, and stop when it returns None")
         before = view.parallelism
-        wanted = np.ascontiguousarray(check_array(parallelism, self.infos, before, self.time_s), np.int64)
+        wanted = np.array(check_array(parallelism, self.infos, before, self.time_s), np.int64, order="C")
         for w, operator in np.argwhere(wanted != before).tolist():
             row = (self._ended - 1, operator, int(before[w, operator]), int(wanted[w, operator]), int(reason))
             self._decision_rows[w].append(DecisionRow(*row, demand=float("nan")))
