@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 from tests.elastic_toys import Eager, Promising, toy_run
 from tests.gpu_toys import toy_run as gpu_toy_run
+from tests.stream_toys import SCRIPT
+from tests.stream_toys import toy_run as stream_toy_run
 
 from dovetail.evaluation.metrics_elastic import run_metrics as elastic_metrics
 from dovetail.evaluation.metrics_gpu import run_metrics as gpu_metrics
+from dovetail.evaluation.metrics_stream import run_metrics as stream_metrics
 from dovetail.evaluation.report import render_page
 from dovetail.records import RecordWriter, read_records
 
@@ -182,3 +185,40 @@ def test_the_placement_of_gpu_jobs(tmp_path: Path) -> None:
     assert seen["dim"] == "8" and seen["undim"] == "0", "the four other jobs of both schedulers"
     assert seen["status"].startswith("job 3 (d), net, 0.5 GPUs; arrived at 20 s; waited")
     assert seen["box"] == "true" and seen["errors"] == ""
+
+
+STREAM = """
+  const sheets = [...document.querySelectorAll(".sheet")];
+  const shown = () => sheets.filter((sheet) => !sheet.hidden).map((sheet) => sheet.dataset.label).join(",");
+  log.push(`start=${shown()}`);
+  document.querySelectorAll("#tabs button")[1].click();
+  log.push(`tab=${shown()}`);
+  sheets[0].querySelector('[data-job="1"] .hit').dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  log.push(`dim=${document.querySelectorAll(".job.dim").length}`);
+  document.querySelectorAll("#tabs button")[0].click();
+  log.push(`status=${document.getElementById("status").textContent}`);
+  const svg = document.getElementById("latency"), frame = svg.getBoundingClientRect();
+  const left = { clientX: frame.left + 0.2 * frame.width, clientY: frame.top + 50 };
+  svg.dispatchEvent(new PointerEvent("pointermove", left));
+  log.push(`read=${svg.parentElement.querySelector(".tip").innerText.replaceAll("\\n", " | ")}`);
+  document.querySelectorAll(".key").forEach((key) => key.click());
+  log.push(`off=${document.querySelectorAll("#latency .curve:not(.off)").length}`);
+  log.push(`dash=${getComputedStyle(document.querySelector("#latency .s-1")).strokeDasharray}`);
+"""
+
+
+def test_the_instances_of_streaming_jobs(tmp_path: Path) -> None:
+    writer = RecordWriter.open(tmp_path / "r", family="stream", workload={}, options={}, seeds=[0])
+    for name, script in (("stream/ds2", SCRIPT), ("stream/fixed", {})):
+        run = stream_toy_run(script, name)
+        writer.add(run.scheduler, 0, stream_metrics(run))
+        writer.add_run(run)
+    seen = seen_by(render_page(read_records(tmp_path / "r")), STREAM, tmp_path)
+    assert (seen["start"], seen["tab"]) == ("stream/ds2", "stream/fixed")
+    assert seen["dim"] == "6", "the three other operators of both schedulers"
+    assert (
+        seen["status"].startswith("operator 1 (<map> of a): 1.83 instances on average") or "&lt;map" in seen["status"]
+    )
+    assert "SLO" in seen["read"] and "stream/fixed" in seen["read"]
+    assert seen["off"] == "1" and seen["dash"].startswith("5"), "the SLO is nobody's, so nobody switches it off"
+    assert seen["errors"] == ""
