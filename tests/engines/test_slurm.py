@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -21,10 +22,8 @@ from dovetail.execution.engines.slurm.errors import SlurmError
 from dovetail.execution.engines.slurm.hostlist import expand
 from dovetail.execution.engines.slurm.jobs import parse_jobs
 from dovetail.execution.engines.slurm.trace import trace_of
-from dovetail.schedulers import SCHEDULERS
 
-FIFO = "gpu/fifo+first-fit"
-SECOND = "gpu/das" if "gpu/das" in SCHEDULERS.names("gpu") else "gpu/sjf+load-balance"
+FIFO, LEARNED = "gpu/fifo+first-fit", "gpu/das"
 SECOND_USER = "daemon"
 HANDED_IN = (["--hold", "--comment=dovetail"], ["--begin=now+300", "--comment=dovetail:kind=resnet50"])
 ROOT = Path(__file__).parents[2]
@@ -42,7 +41,14 @@ class Queue:
         self.events_file = out / "slurm.jsonl"
         env = {**slurm.env, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
         words = command("--partition", "gpu", "--interval", "0.4", "--out", str(out), *options)
-        self.process = subprocess.Popen(words, env=env, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            words,
+            env=env,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a shell's `&` ignores it
+        )
 
     def events(self, *names: str) -> list[dict[str, Any]]:
         text = self.events_file.read_text() if self.events_file.exists() else ""
@@ -141,7 +147,7 @@ def is_free(job: dict[str, Any]) -> bool:
     return no_lease and untied and (not trace or trace.endswith(" free]")) and job["priority"] > 0
 
 
-@pytest.mark.parametrize("scheduler", [FIFO, SECOND])
+@pytest.mark.parametrize("scheduler", [FIFO, LEARNED])
 def test_forty_jobs_while_a_node_and_dovetail_are_killed(slurm: VirtualSlurm, tmp_path: Path, scheduler: str) -> None:
     held = slurm.submit(*SMALL, "--hold")
     jobs = submit_forty(slurm)
