@@ -43,6 +43,15 @@ def test_it_is_worth_it():
     assert np.mean(ours) > 1.05 * np.mean(theirs)
 
 
+def test_wrong_estimates_cost_little():
+    """A range of prices shrunk a thousandfold prices out all who must wait; what is left over still goes to them."""
+    right, wrong = (
+        np.mean([play(small_world(seed, jobs=40), error=error).total_utility for seed in range(8)])
+        for error in (1.0, 1e-3)
+    )
+    assert 0 < wrong < 0.99 * right
+
+
 def test_spare_capacity_goes_to_those_who_wait():
     reasons = {row.reason for seed in range(10) for row in play(small_world(seed, jobs=40)).decision_log}
     assert {Reason.POSITIVE_PAYOFF, Reason.SPARE_CAPACITY, Reason.BETTER_PLAN} <= reasons
@@ -56,7 +65,7 @@ def test_prices_of_slots_about_to_pass_are_lower():
     assert (profile(5, patience=0.0) == 1.0).all()
 
 
-@pytest.mark.parametrize("spec", ["slack=2", "patience=-1", "fill=-0.1", "tolerance=nan"])
+@pytest.mark.parametrize("spec", ["slack=2", "patience=-1", "fill=-0.1", "tolerance=nan", "error=0"])
 def test_bad_parameters(spec):
     with pytest.raises(ConfigError, match=spec.partition("=")[0]):
         SCHEDULERS.create(f"elastic/oasis-replan:{spec}")

@@ -59,6 +59,21 @@ def test_estimates_come_from_the_history_and_how_many_jobs_there_will_be():
     assert low(8, error=3.0) == pytest.approx(10.0 / 3.0)
 
 
+def test_a_handful_is_no_market():
+    """Two of four fill the share: with three asked for, there is no floor."""
+    worth, load = np.array([70.0, 3.0, 90.0, 5.0]), np.full((4, 1), 5.0)
+    assert clearing(worth, load, np.array([10.0]), 1.0, few=2) == 5.0
+    assert clearing(worth, load, np.array([10.0]), 1.0, few=3) == 0.0
+    known = jobs([10] * 8, [400.0] * 8, demand=1.0)
+    capacity = np.array([[0.0, 2.0, 0.0, 0.0, 100.0]])
+    low = {}
+    for expected in (4.0, 40.0):  # two of them fill the horizon: of 8 known ones, those are 4 and 0.4
+        info = ElasticInfo(10, 60.0, capacity, np.full((1, 5), 1e6), known, expected)
+        low[expected] = [estimate(info, fill=1.0, error=1.0, few=few)[0].low for few in (0, 2, 3)]
+    assert low[4.0][0] == low[4.0][1] > 100 * low[4.0][2]
+    assert low[40.0][0] > 100 * low[40.0][1]
+
+
 def test_jobs_that_are_alike_leave_something_to_gain():
     """The marginal job is worth as much as all others: its price would turn everybody away."""
     assert clearing(np.full(4, 6.0), np.full((4, 1), 5.0), np.array([10.0]), 1.0) == 3.0

@@ -20,6 +20,7 @@ from dovetail.schedulers.learned import checkpoint_files
 from dovetail.schedulers.learned.elastic.checkpoint import load_checkpoint
 from dovetail.schedulers.learned.elastic.network import PriceNetwork
 from dovetail.schedulers.optimise.elastic.oasis_replan import OasisReplan, OasisReplanParams
+from dovetail.schedulers.optimise.elastic.prices import ERROR_HELP
 
 BUNDLED = Path(__file__).parent / "checkpoints"
 
@@ -32,6 +33,7 @@ def find_checkpoint(name: str) -> Path:
 @dataclass(frozen=True)
 class LearnedParams:
     checkpoint: str = field(default="contended", metadata={"help": "name of a bundled network, or a path"})
+    error: float = field(default=1.0, metadata=ERROR_HELP)
 
 
 class Learned(OasisReplan):
@@ -41,7 +43,7 @@ class Learned(OasisReplan):
     TUNE = {}  # noqa: RUF012 - it is trained, not tuned
 
     def __init__(self, params: LearnedParams = LearnedParams(), *, network: PriceNetwork | None = None) -> None:
-        super().__init__(OasisReplanParams())
+        super().__init__(OasisReplanParams(error=params.error))
         self.checkpoint = params.checkpoint
         self._network = load_checkpoint(find_checkpoint(params.checkpoint)).network if network is None else network
 

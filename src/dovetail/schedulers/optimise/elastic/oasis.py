@@ -24,7 +24,9 @@ import numpy as np
 from dovetail.core.elastic import ElasticDecision, ElasticInfo, ElasticView, Reason
 from dovetail.core.errors import ConfigError
 from dovetail.schedulers.optimise.elastic.planner import Need, Planner, Proposal, Refusal
-from dovetail.schedulers.optimise.elastic.prices import estimate
+from dovetail.schedulers.optimise.elastic.prices import ERROR_HELP, check_error, estimate
+
+FEW = 3  # jobs within `fill` of the cluster: fewer are no market, and the next one's price would turn them away
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class OasisParams:
         metadata={"help": "prices start where jobs that can pay fill this share of the cluster (inf: published)"},
     )
     in_order: str = field(default="worth", metadata={"help": "of jobs of the same slot: worth or arrival"})
-    error: float = field(default=1.0, metadata={"help": "stretches the estimates: U times, L divided by this"})
+    error: float = field(default=1.0, metadata=ERROR_HELP)
     tolerance: float = field(default=1e-3, metadata={"help": "share of a job's utility its schedule may leave"})
 
     def __post_init__(self) -> None:
@@ -43,8 +45,7 @@ class OasisParams:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
         if self.in_order not in ("worth", "arrival"):
             raise ConfigError(f"in_order is {self.in_order!r}; expected worth or arrival")
-        if not 1e-6 <= self.error <= 1e6:
-            raise ConfigError(f"error is {self.error}; expected a factor from 1e-6 to 1e6 (1 = none)")
+        check_error(self.error)
 
 
 class Oasis:
@@ -56,7 +57,7 @@ class Oasis:
 
     def reset(self, info: ElasticInfo, rng: np.random.Generator) -> None:
         self._info = info
-        self.bounds = estimate(info, fill=self.params.fill, error=self.params.error)
+        self.bounds = estimate(info, fill=self.params.fill, error=self.params.error, few=FEW)
 
     def decide(self, view: ElasticView) -> Sequence[ElasticDecision]:
         new = np.flatnonzero(~view.job_admitted).tolist()

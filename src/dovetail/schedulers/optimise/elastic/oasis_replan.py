@@ -24,7 +24,7 @@ import numpy as np
 from dovetail.core.elastic import ElasticDecision, ElasticInfo, ElasticView, Floats, Plan, Reason
 from dovetail.core.errors import ConfigError
 from dovetail.schedulers.optimise.elastic.planner import Need, Planner, Proposal
-from dovetail.schedulers.optimise.elastic.prices import estimate
+from dovetail.schedulers.optimise.elastic.prices import ERROR_HELP, check_error, estimate
 
 NOTHING_WORTH = 1e-3  # of its worth: a job that can get no more than this need not wait
 GAIN = 1e-3  # of the utilities in force: less is not worth a change of plans
@@ -38,12 +38,14 @@ class OasisReplanParams:
     )
     patience: float = field(default=3.0, metadata={"help": "slots until a slot's price is near its full height"})
     slack: float = field(default=0.2, metadata={"help": "share of its utility a job may lose by being moved"})
+    error: float = field(default=1.0, metadata=ERROR_HELP)
     tolerance: float = field(default=1e-3, metadata={"help": "share of a job's utility its schedule may leave"})
 
     def __post_init__(self) -> None:
         for name, low, high in (("fill", 0, np.inf), ("patience", 0, 1e6), ("slack", 0, 1), ("tolerance", 0, 1)):
             if not low <= getattr(self, name) <= high:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
+        check_error(self.error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +89,7 @@ class OasisReplan:
 
     def reset(self, info: ElasticInfo, rng: np.random.Generator) -> None:
         self._info = info
-        self._bounds = estimate(info, fill=self.params.fill, error=1.0)
+        self._bounds = estimate(info, fill=self.params.fill, error=self.params.error)
         self._profile = profile(info.slots, self.params.patience)
 
     def decide(self, view: ElasticView) -> Sequence[ElasticDecision]:
