@@ -78,7 +78,13 @@ def test_tables_that_do_not_agree(
 
 @pytest.mark.parametrize(
     ("key", "value", "message"),
-    [("slots", 0, "at least 1"), ("slot_s", 0, "more than 0"), ("slot_s", "x", "not float")],
+    [
+        ("slots", 0, "at least 1"),
+        ("slot_s", 0, "more than 0"),
+        ("slot_s", "x", "not float"),
+        ("solution", {"gap": "none"}, "numbers by name"),
+        ("solution", 3, "numbers by name"),
+    ],
 )
 def test_facts_that_are_wrong(run: ElasticRun, key: str, value: Any, message: str, tmp_path: Path) -> None:
     write_run(tmp_path / "a", run)
@@ -86,6 +92,14 @@ def test_facts_that_are_wrong(run: ElasticRun, key: str, value: Any, message: st
     file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
     with pytest.raises(RecordError, match=f"'{key}'.*{message}"):
         read_run(tmp_path / "a")
+
+
+def test_what_a_solver_proved_is_kept(run: ElasticRun, tmp_path: Path) -> None:
+    write_run(tmp_path / "a", run)
+    assert "solution" not in json.loads((tmp_path / "a" / "run.json").read_text())
+    proved = {"objective": 9.0, "bound": 10.0, "gap": 0.1}
+    write_run(tmp_path / "b", replace(run, solution=proved))
+    assert read_run(tmp_path / "b").solution == proved
 
 
 def test_families_do_not_mix(run: ElasticRun, tmp_path: Path) -> None:

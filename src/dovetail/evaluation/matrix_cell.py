@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,7 @@ def run_cell(
             run_python(opened.world(sequence, seeds), stopwatch, rng.generator())
         if stopwatch.calls:
             timings["decision_s"] = stopwatch.spent_s / stopwatch.calls
-        kept = opened.record_run(result, contender, seed) if keep else None
+        kept = replace(opened.record_run(result, contender, seed), solution=stopwatch.proved) if keep else None
         metrics, events, decisions = opened.measure(result)
     except Exception as error:  # a scheduler may be anybody's code; the others shall still finish
         return Failure(contender, seed, _told(error))
@@ -94,6 +94,11 @@ class Stopwatch:
     @property
     def note(self) -> str:
         return str(getattr(self._scheduler, "note", ""))
+
+    @property
+    def proved(self) -> Mapping[str, float]:
+        """What a solver knows of its solution."""
+        return dict(getattr(self._scheduler, "proved", {}))
 
     def reset(self, info: Any, rng: np.random.Generator) -> None:
         self._scheduler.reset(info, rng)

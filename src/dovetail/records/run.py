@@ -45,6 +45,7 @@ class Run(ABC):
     scheduler: str
     seed: int
     params: Mapping[str, Any] = field(default_factory=dict)  # what differs from the scheduler's defaults
+    solution: Mapping[str, float] = field(default_factory=dict)  # of a solver: what it proved, such as bound and gap
 
     @property
     @abstractmethod
@@ -88,6 +89,8 @@ def write_run(directory: Path, run: Run) -> None:
         columns = {column: getattr(table, column) for column in table.SCHEMA}
         write_table(part / f"{name}.parquet", columns, table.SCHEMA)
     facts = {name: getattr(run, name) for name in (*_COMMON, *run.FACTS)}
+    if run.solution:
+        facts["solution"] = dict(run.solution)
     write_json(part / RUN, {"schema": SCHEMA, "family": run.FAMILY, **facts, "params": dict(run.params)})
     if directory.exists():
         shutil.rmtree(directory)
@@ -109,9 +112,13 @@ def read_run(directory: Path) -> Run:
     for key in kind.FACTS:
         if not facts[key] > 0:
             raise RecordError(f"{where}, field {key!r}: {facts[key]}; expected {_LEAST[kind.FACTS[key]]}")
+    solution = facts.get("solution", {})
+    if not isinstance(solution, dict) or not all(isinstance(value, (int, float)) for value in solution.values()):
+        raise RecordError(f"{where}, field 'solution': {solution!r}; expected numbers by name, or nothing")
     run = kind(
         **{name: _read(directory, name, table) for name, table in kind.TABLES.items()},
         **{key: facts[key] for key in (*_COMMON, *kind.FACTS)},
+        solution=solution,
     )
     run.check(directory)
     return run

@@ -205,6 +205,11 @@ class Offline:
         return self.found.gap
 
     @property
+    def proved(self) -> dict[str, float]:
+        """As it is kept with the record of a run."""
+        return {"objective": self.objective, "bound": self.bound, "gap": self.gap}
+
+    @property
     def note(self) -> str:
         """What the plan is, in words."""
         if self.found.proven:
