@@ -55,6 +55,24 @@ def test_bad_options_are_explained(options: list[str], said: str, capsys: Captur
     assert said in printed.err and not printed.out
 
 
+@pytest.mark.parametrize("inside", [(), ("deeper",)])
+@pytest.mark.parametrize("what", [["--scheduler", "elastic/fifo"], ["--calibrate"]])
+def test_a_file_in_the_way_is_told_before_anything_is_measured(
+    inside: tuple[str, ...], what: list[str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dovetail.cli.run_elastic._fleet", lambda args: pytest.fail("it was started"))
+    (tmp_path / "file").write_text("")
+    assert main(["run", "elastic", *what, "--out", str(tmp_path.joinpath("file", *inside))]) == 2
+    assert "file is not a directory" in capsys.readouterr().err
+
+
+def test_a_calibration_that_lacks_something_says_what(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "c.json").write_text('{"calibrations": [{"model": "mlp"}]}')
+    words = ["--scheduler", "elastic/fifo", "--calibration", str(tmp_path / "c.json")]
+    assert main(["run", "elastic", *words]) == 2
+    assert "there is no 'pad_s'" in capsys.readouterr().err
+
+
 def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     assert main(["run", "elastic", "--scheduler", "elastic/fifo"]) == 2

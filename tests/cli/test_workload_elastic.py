@@ -108,6 +108,19 @@ def test_validate_lists_every_fault(capsys, stored):
     assert "3 faults" in captured.err
 
 
+def test_validate_warns_of_jobs_that_fit_no_host(capsys, tmp_path):
+    text = "job,epochs,chunks,batches,batch_s,worker_memory\na,1,2,3,400,8\nhuge,1,2,3,400,100000\n"
+    assert run("import", "elastic-csv", write(tmp_path, "jobs.csv", text), "--out", tmp_path / "w") == 0
+    capsys.readouterr()
+    assert run("validate", tmp_path / "w") == 0
+    told = capsys.readouterr()
+    assert told.out.endswith("valid\n")
+    assert "warning: job huge can never run on the 20 servers" in told.err and "memory" in told.err
+    assert run("validate", tmp_path / "w", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["valid"] and len(found["warnings"]) == 1
+
+
 def test_import_a_table_of_jobs(capsys, tmp_path):
     path = write(tmp_path, "j.csv", CSV)
     words = ("import", "elastic-csv", path, "--slot-s", 600, "--slots", 20, "--servers", 6, "--name", "mine")

@@ -92,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--seconds {args.seconds:g}; expected 0.1 to 3600")
     if not args.kill_every >= 0.0:
         raise ConfigError(f"--kill-every {args.kill_every:g}; expected seconds, 0 for never")
+    if args.out is not None:
+        _check_out(args.out)
     if args.calibrate:
         load_torch()
         return _calibrate(args, options, cluster)
@@ -218,7 +220,9 @@ def _read_calibration(path: Path, options: LiveOptions, cluster: VirtualCluster)
             one["model"]: (float(one["pad_s"]), SpeedModel("async", tuple(map(float, one["coefficients"].values()))))
             for one in facts["calibrations"]
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except KeyError as error:
+        raise ConfigError(f"{path}: cannot be read as a calibration (there is no {error}); {expected}") from error
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise ConfigError(f"{path}: cannot be read as a calibration ({error}); {expected}") from error
     workers, servers = sum(cluster.worker_places), sum(cluster.server_places)
     found: dict[str, float] = {}
@@ -285,6 +289,13 @@ def _run_name(contender: Contender, seed: int) -> str:
     from dovetail.records.run import run_name
 
     return run_name(contender.name, seed, contender.params)
+
+
+def _check_out(directory: Path) -> None:
+    """Before anything takes its time: can there be such a directory?"""
+    there = next(one for one in (directory, *directory.absolute().parents) if one.exists())
+    if not there.is_dir():
+        raise ConfigError(f"--out {directory}: {there} is not a directory; expected one, or a name that is free")
 
 
 def _make(directory: Path) -> None:

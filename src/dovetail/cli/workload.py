@@ -216,12 +216,16 @@ def _validate(args: argparse.Namespace) -> int:
         raise ConfigError(f"--limit is {args.limit}; expected 0 (all) or more")
     finders = {"elastic": find_elastic_faults, "gpu": find_gpu_faults, "stream": find_stream_faults}
     faults = finders.get(family_of(args.directory) or "", find_faults)(args.directory)
+    warnings = [] if faults else _warnings(args.directory)
     shown = faults if args.limit == 0 else faults[: args.limit]
     if args.json:
         fields = ("file", "row", "field", "problem", "expected")
         plain = [{name: getattr(fault, name) for name in fields} for fault in shown]
-        print(json.dumps({"schema": 1, "valid": not faults, "count": len(faults), "faults": plain}, indent=2))
+        facts = {"schema": 1, "valid": not faults, "count": len(faults), "faults": plain, "warnings": warnings}
+        print(json.dumps(facts, indent=2))
     elif not faults:
+        for text in warnings:
+            print(f"dovetail: warning: {text}", file=sys.stderr)
         print(f"{args.directory}: valid")
     else:
         print("\n".join(str(fault) for fault in shown))
@@ -230,6 +234,15 @@ def _validate(args: argparse.Namespace) -> int:
     more = len(faults) - len(shown)
     hidden = f", {more} of them not shown (--limit 0 shows all)" if more else ""
     raise DovetailError(f"{args.directory} has {len(faults)} {_plural(len(faults), 'fault')}{hidden}")
+
+
+def _warnings(directory: Path) -> list[str]:
+    """What is allowed, and hardly meant."""
+    from dovetail.workloads.elastic_alone import never_fit
+    from dovetail.workloads.readers.directory import family_of
+    from dovetail.workloads.readers.elastic_native import read_elastic
+
+    return never_fit(read_elastic(directory)) if family_of(directory) == "elastic" else []
 
 
 def _generate(args: argparse.Namespace) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.core.elastic import BANDWIDTH, ElasticJobs, Floats, Ints
+from dovetail.cluster.elastic import halves
+from dovetail.core.elastic import BANDWIDTH, RESOURCES, ElasticJobs, Floats, Ints
+from dovetail.workloads.elastic_source import ElasticSource
 
 _EPS = 1e-9  # a demand that fits but for rounding fits
 
@@ -34,6 +36,25 @@ def mean_demand(jobs: ElasticJobs) -> tuple[Floats, Floats]:
     work = jobs.work.astype(np.float64)[:, None]
     served = (jobs.worker_demand[:, BANDWIDTH] / jobs.server_demand[:, BANDWIDTH])[:, None]
     return (work * jobs.worker_demand).mean(axis=0), (work * served * jobs.server_demand).mean(axis=0)
+
+
+def never_fit(source: ElasticSource) -> list[str]:
+    """What to tell of recorded jobs of which a worker, or a server, is too large for every host of the setting."""
+    record = source.recorded
+    if record is None:
+        return []
+    found = []
+    demands = (record.jobs.worker_demand, record.jobs.server_demand)
+    for role, demand, capacity in zip(
+        ("worker", "parameter server"), demands, halves(source.servers).capacities(), strict=True
+    ):
+        for job in np.flatnonzero(_fitting(demand, capacity) == 0).tolist():
+            short = np.flatnonzero(demand[job] > capacity.max(axis=0) + _EPS).tolist()
+            lacks = [f"{demand[job, r]:g} {RESOURCES[r]} (a host has {capacity[:, r].max():g} at most)" for r in short]
+            why = " and ".join(lacks) or "more than any one host has"
+            where = f"the {source.servers} servers it is for"
+            found.append(f"job {record.job_name[job]} can never run on {where}: a {role} needs {why}")
+    return found
 
 
 def _fitting(demand: Floats, capacity: Floats) -> Floats:

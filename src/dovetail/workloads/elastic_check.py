@@ -35,7 +35,7 @@ def elastic_faults(setting: ElasticSetting, tables: Tables, *, unread: Collectio
             faults += job_faults(file, table, setting.slot_s)
     if KINDS in tables:
         kinds = tables[KINDS]
-        faults += each_row(KINDS, "batch_s", numbers(kinds["batch_s"]) <= 0, "takes no time", "above 0 seconds")
+        faults += _time_faults(KINDS, numbers(kinds["batch_s"]))
         faults += each_row(KINDS, "gradient_mb", numbers(kinds["gradient_mb"]) < 0, "negative size", "0 or more")
         faults += duplicates(KINDS, "kind", (kinds["kind"],))
     if COUNTS in tables:
@@ -74,7 +74,7 @@ def job_faults(file: str, jobs: pa.Table, slot_s: float) -> Iterator[Fault]:
     yield from each_row(file, "arrival", earlier, "earlier than the job before", "jobs in order of arrival")
     for name in ("epochs", "chunks", "batches"):
         yield from each_row(file, name, number[name] < 1, "none", "1 or more")
-    yield from each_row(file, "batch_s", number["batch_s"] <= 0, "takes no time", "above 0 seconds")
+    yield from _time_faults(file, number["batch_s"])
     for name in ("gradient_mb", *WORKER_DEMAND[:-1], *SERVER_DEMAND[:-1], "decay"):
         yield from each_row(file, name, number[name] < 0, "negative", "0 or more")
     yield from each_row(file, "worth", number["worth"] <= 0, "worth nothing", "above 0")
@@ -83,6 +83,11 @@ def job_faults(file: str, jobs: pa.Table, slot_s: float) -> Iterator[Fault]:
         yield from each_row(file, name, too_much, "out of all proportion", f"{MAX_VALUE:.0e} at most")
     yield from _work_faults(file, number, slot_s)
     yield from duplicates(file, "job", (jobs["job"],))
+
+
+def _time_faults(file: str, batch_s: np.ndarray) -> Iterator[Fault]:
+    for bad, problem in ((batch_s < 0, "negative time"), (batch_s == 0, "takes no time")):
+        yield from each_row(file, "batch_s", bad, problem, "above 0 seconds")
 
 
 def _work_faults(file: str, number: dict[str, np.ndarray], slot_s: float) -> Iterator[Fault]:

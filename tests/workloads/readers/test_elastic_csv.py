@@ -96,6 +96,32 @@ def test_arrivals_in_seconds_and_in_any_order(tmp_path):
     assert imported.source.slots == 13
 
 
+@pytest.mark.parametrize(
+    ("column", "meant"),
+    [
+        ("gpuu", "worker_gpu or server_gpu"),
+        ("memory", "worker_memory"),
+        ("server_gpus", "server_gpu"),
+        ("decays", "decay"),
+    ],
+)
+def test_a_column_that_is_nearly_one_is_refused(tmp_path, column, meant):
+    (fault,) = faults_of(tmp_path, PLAIN.replace("batch_s", f"batch_s,{column}").replace("100", "100,2"))
+    assert (fault.row, fault.field) == (1, column)
+    assert f"did you mean {meant}" in fault.problem
+
+
+def test_names_of_what_is_there_may_have_neighbours(tmp_path):
+    text = PLAIN.replace("batch_s", "batch_s,worker_gpu,gpu").replace("100", "100,2,V100")
+    assert read(tmp_path, text).source.recorded.jobs.worker_demand[0, 0] == 2
+
+
+def test_what_can_never_run_is_told(tmp_path):
+    text = "job," + PLAIN.replace("batch_s", "batch_s,worker_gpu,server_cpu").replace("2,3,4,100", "big,2,3,4,100,99,2")
+    (note,) = [note for note in read(tmp_path, text, servers=4).notes if "never" in note]
+    assert "job big can never run on the 4 servers it is for: a worker needs 99 gpu (a host has 16 at most)" in note
+
+
 def test_other_columns_are_ignored_and_named(tmp_path):
     text = PLAIN.replace("batch_s", "batch_s,colour").replace("100", "100,red")
     assert "ignored: colour" in read(tmp_path, text).notes[0]
@@ -113,6 +139,7 @@ def test_other_columns_are_ignored_and_named(tmp_path):
         ("chunks", "1_0", "not a number"),
         ("batches", "-3", "none"),
         ("batch_s", "0", "takes no time"),
+        ("batch_s", "-2", "negative time"),
         ("batch_s", "nan", "not a number"),
         ("batch_s", "inf", "not a number"),
         ("gradient_mb", "-1", "negative"),

@@ -16,7 +16,8 @@ and these may be missing, as a column or in single rows:
                               demand of a parameter server: processors (1), GB (0), GB (0), Gbit/s (the worker's), 0
     worth, decay, due         utility worth / (1 + exp(decay (delay - due))), delay and due in slots (1, 0, 0)
 
-Other columns are ignored and named in a note.  Jobs are put in order of arrival.  Nothing else is repaired.
+Other columns are ignored and named in a note; those whose names are next to one of these are refused.  Jobs are put in
+order of arrival.  Nothing else is repaired.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import pyarrow as pa
 from dovetail.core.delimited import read_text, refusal, split_rows
 from dovetail.core.elastic import Ints
 from dovetail.core.errors import ConfigError, Fault, InvalidWorkload
+from dovetail.workloads.elastic_alone import never_fit
 from dovetail.workloads.elastic_arrivals import ElasticArrivals
 from dovetail.workloads.elastic_check import job_faults
 from dovetail.workloads.elastic_schema import INTEGERS, JOB_COLUMNS, NUMBERS
@@ -49,6 +51,7 @@ DEFAULTS = {
     "worth": 1.0,
 }
 KNOWN = ("job", "arrival_s", *INTEGERS, *NUMBERS)
+NEAR = 0.85  # of two names of a column: one letter of seven may differ
 _MOST = 2**53  # of a whole number: beyond, one cannot be told from the next
 
 
@@ -105,6 +108,7 @@ def read_elastic_csv(path: Path, options: ElasticCsvOptions = ElasticCsvOptions(
         recorded=record_from_table(options.slot_s, table),
     )
     notes = _notes(header, order)
+    notes += never_fit(source)
     if slot.max() >= slots:
         notes.append(f"the last job arrives in slot {slot.max():,}, after the {slots:,} slots of the horizon")
     return Imported(source, tuple(notes))
@@ -119,9 +123,29 @@ def _header_faults(path: Path, line: int, header: list[str]) -> list[Fault]:
     for name in dict.fromkeys(header):
         if name in KNOWN and header.count(name) > 1:
             faults.append(Fault(str(path), line, name, f"{header.count(name)} columns of this name", "one"))
+    for name in dict.fromkeys(header):
+        meant = [] if name in KNOWN else _meant(name, header)
+        if meant:
+            problem = f"unknown column; did you mean {' or '.join(meant)}?"
+            faults.append(Fault(str(path), line, name, problem, "a known column, or a name that is like none of them"))
     if "arrival" in header and "arrival_s" in header:
         faults.append(Fault(str(path), line, "arrival_s", "slots and seconds of arrival", "one of the two columns"))
     return faults
+
+
+def _meant(name: str, header: list[str]) -> list[str]:
+    """Known columns that are not there and that this one must be meant for: `gpuu` is a worker's or a server's."""
+    from difflib import get_close_matches  # only needed for columns that mean nothing
+
+    by_key: dict[str, list[str]] = {}
+    for known in KNOWN:
+        by_key.setdefault(known, []).append(known)
+        role, _, resource = known.partition("_")
+        if role in ("worker", "server"):
+            by_key.setdefault(resource, []).append(known)
+    free = [key for key, names in by_key.items() if not set(names) & set(header)]
+    close = get_close_matches(name, free, n=2, cutoff=NEAR)
+    return list(dict.fromkeys(known for key in close for known in by_key[key]))
 
 
 class _Reading:
