@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
             finished = True
         except KeyboardInterrupt:
             note(f"interrupted; the same command with --resume goes on from {args.out}")
-    if train.curve:
+    if train.curve:  # a first validation has chosen a network
         print(json.dumps(_as_json(train), indent=2) if args.json else _as_text(train, asked))
     return 0 if finished else EXIT_INTERRUPTED
 
@@ -92,8 +92,12 @@ def _job(args: argparse.Namespace, asked: StreamArguments) -> StreamTrainJob:
 
 def _tell(train: StreamTrainRun, progress: Progress) -> None:
     figures = progress.figures
-    left_s = train.elapsed_s / progress.iteration * (progress.of - progress.iteration)
-    text = f"iteration {progress.iteration} of {progress.of}: reward {figures['reward']:.4f} while exploring"
+    lessons = train.job.plan.lessons
+    left_s = train.elapsed_s / (progress.iteration + lessons) * (progress.of - progress.iteration)
+    if "taught" in figures:
+        text = f"lesson {progress.iteration + lessons} of {lessons}: off by {figures['taught']:.4f}"
+    else:
+        text = f"iteration {progress.iteration} of {progress.of}: reward {figures['reward']:.4f} while exploring"
     if "validation" in figures:
         text += f"; validation {figures['validation']:.4f}, untrained {train.untrained.mean():.4f}"
     note(f"{text}; {left_s / 60:.0f} min left")

@@ -32,6 +32,7 @@ FIRST_TRAINING_SEED, TRAINING_SEEDS = 1_000, 900
 FIRST_VALIDATION_SEED = 2_000
 LARGEST_STEP = 0.5  # norm of a gradient
 LAST_RATE = 0.1  # of the first
+STEPS_OF_A_LESSON = 20
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class StreamTrainRun:
         self.resumed = resume
         self.curve: list[dict[str, float]] = []
         self.elapsed_s = 0.0
-        self.iteration = 0
+        self.iteration = -job.plan.lessons  # below 0, the network is taught
         rng = SeedTree(job.seed).child("network").generator()
         self.parameters: Parameters = fresh_parameters(job.kind, job.shape, rng)
         self.parameters |= fresh(objective_shapes(job.kind, job.shape), rng)
@@ -108,9 +109,9 @@ class StreamTrainRun:
             self._write()
         while self.iteration < plan.iterations:
             start = time.monotonic()
-            figures = self._round(workers)
+            figures = self._lesson(workers) if self.iteration < 0 else self._round(workers)
             self.iteration += 1
-            if self.iteration % plan.every == 0 or self.iteration == plan.iterations:
+            if self.iteration == 0 or (self.iteration > 0 and self.iteration % plan.every == 0):
                 figures |= self._validate(workers)
             self.elapsed_s += time.monotonic() - start
             self.directory.log({"iteration": self.iteration, **figures})
@@ -120,6 +121,26 @@ class StreamTrainRun:
                 self.save()
                 return
 
+    def _lesson(self, workers: Workers) -> dict[str, float]:
+        rng = SeedTree(self.job.seed).child("lesson", self.iteration).generator()
+        tasks, seed = self._tasks(rng), int(rng.integers(2**31))
+        shares = [tasks[number :: workers.count] for number in range(workers.count)]
+        played = workers.call("teach", [(self.parameters, share, seed) for share in shares])
+        weights = np.array([answer["actions"] for answer in played])
+        self.adam.rate = self.job.plan.rate
+        figures = {"reward": _weighed(weights, [answer["reward"] for answer in played])}
+        for step in range(STEPS_OF_A_LESSON):
+            figures |= self._step(workers, weights, "gradient_of_lessons", step)
+        return figures
+
+    def _step(self, workers: Workers, weights: Floats, method: str, *arguments: int) -> dict[str, float]:
+        """One step against the gradient; workers count by what they have seen."""
+        found = workers.call(method, [(self.parameters, *arguments)] * workers.count)
+        gradient = {name: _weighed(weights, [answer[0][name] for answer in found]) for name in self.parameters}
+        self.adam.step(self.parameters, gradient, LARGEST_STEP)
+        self.parameters = {name: np.asarray(value, np.float32) for name, value in self.parameters.items()}
+        return {name: _weighed(weights, [answer[1].get(name, 0.0) for answer in found]) for name in found[0][1]}
+
     def _round(self, workers: Workers) -> dict[str, float]:
         plan = self.job.plan
         rng = SeedTree(self.job.seed).child("iteration", self.iteration).generator()
@@ -128,24 +149,10 @@ class StreamTrainRun:
         shares = [tasks[number :: workers.count] for number in range(workers.count)]
         played = workers.call("play", [(self.parameters, share, seed) for share in shares])
         weights = np.array([answer["actions"] for answer in played])
-        figures = {
-            name: float(np.dot(weights, [answer[name] for answer in played]) / max(weights.sum(), 1.0))
-            for name in ("reward", "rescales")
-        }
+        figures = {name: _weighed(weights, [answer[name] for answer in played]) for name in ("reward", "rescales")}
         self.adam.rate = plan.rate * (1.0 - (1.0 - LAST_RATE) * self.iteration / plan.iterations)
         for _ in range(1 if plan.algorithm == "reinforce" else plan.epochs):
-            found = workers.call("gradient", [(self.parameters,)] * workers.count)
-            share = weights / max(weights.sum(), 1.0)
-            gradient = {
-                name: sum(part * answer[0][name] for part, answer in zip(share, found, strict=True))
-                for name in self.parameters
-            }
-            figures |= {
-                name: float(sum(part * answer[1].get(name, 0.0) for part, answer in zip(share, found, strict=True)))
-                for name in found[0][1]
-            }
-            self.adam.step(self.parameters, gradient, LARGEST_STEP)
-            self.parameters = {name: np.asarray(value, np.float32) for name, value in self.parameters.items()}
+            figures |= self._step(workers, weights, "gradient")
         return figures
 
     def _tasks(self, rng: np.random.Generator) -> list[Task]:
@@ -210,6 +217,11 @@ class StreamTrainRun:
             self.curve = list(document["curve"])
         except (KeyError, TypeError, ValueError) as error:
             raise DovetailError(f"{self.directory.path}: the run is damaged ({error}); start again") from error
+
+
+def _weighed(weights: Floats, values: Sequence[Any]) -> Any:
+    """The mean of numbers or arrays, one of each worker."""
+    return sum(weight * value for weight, value in zip(weights / max(weights.sum(), 1.0), values, strict=True))
 
 
 def scores(workers: Workers, parameters: Parameters, tasks: Sequence[Task]) -> Floats:

@@ -13,8 +13,9 @@ from dovetail.core.seeds import SeedTree
 from dovetail.core.stream import Floats, Reason, StreamInfo, StreamView, reward
 from dovetail.evaluation.setting_stream import StreamSetting
 from dovetail.features.stream import StreamFeatures
+from dovetail.schedulers import SCHEDULERS
 from dovetail.schedulers.learned.stream import sure
-from dovetail.schedulers.learned.stream.action import Actuator
+from dovetail.schedulers.learned.stream.action import Actuator, action_for
 from dovetail.schedulers.learned.stream.arrays import NUMPY, Parameters
 from dovetail.schedulers.learned.stream.checkpoint import StreamCheckpoint
 from dovetail.schedulers.learned.stream.graph import Graph, Singles, graph_of
@@ -28,7 +29,21 @@ from dovetail.training.stream_torch import TORCH
 
 Task = tuple[int, int]
 """Which setting, and the seed of the sequence."""
+FURTHEST = 10.0
+TEACHER = "stream/oracle"
+LESSONS_AT_ONCE = 3
+TEACHING_STD = 0.15  # of actions while the teacher watches, so that it is asked about more than the usual
 PIECE = 8  # moments whose gradient is worked out at once
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """One sequence with what the teacher would have done, at T decisions for each of O operators."""
+
+    graph: Graph
+    features: Singles  # (T, 1, L, O, F)
+    taught: Singles  # (T, 1, O) actions
+    noise_seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +83,7 @@ class StreamWorker:
         self._validation = [setting.open() for setting in validation]
         self._kind, self._shape, self._plan = kind, shape, plan
         self._round: list[Played] = []
+        self._lessons: list[Lesson] = []
 
     def score_each(self, parameters: Parameters, tasks: Sequence[Task]) -> list[float]:
         """The reward on each validation sequence, without exploring."""
@@ -79,6 +95,61 @@ class StreamWorker:
             result = opened.run(world, POLICIES[self._kind](network=network), SeedTree(seed).generator())
             found.append(float(result.reward.mean()))
         return found
+
+    def teach(self, parameters: Parameters, tasks: Sequence[Task], seed: int) -> dict[str, float]:
+        """Play each sequence once; what the teacher, who is told the future, would have done is noted and kept."""
+        rewards = []
+        for place, (number, sequence_seed) in enumerate(tasks):
+            opened = self._training[number]
+            world = opened.world(opened.sequence(sequence_seed), SeedTree(sequence_seed))
+            lesson, mean_reward = self._lesson(parameters, world, SeedTree(seed).child("teach", place, number))
+            self._lessons.append(lesson)
+            rewards.append(mean_reward)
+        return {"reward": _mean(rewards), "actions": float(sum(each.taught.size for each in self._lessons))}
+
+    def _lesson(self, parameters: Parameters, world: StreamWorld, seeds: SeedTree) -> tuple[Lesson, float]:
+        info, shape = world.info, self._shape
+        graph = graph_of(info, shape.hops)
+        rows, actuator = StreamFeatures(info), Actuator(info, shape.action)
+        teacher = SCHEDULERS.create(TEACHER)
+        teacher.reset(world.info_for(teacher), seeds.child("teacher").generator())
+        rng = seeds.child("actions").generator()
+        noise_seed = int(seeds.child("noise").generator().integers(2**31))
+        seen, taught = [], []
+        while (view := world.advance()) is not None:
+            features = rows.of(view)[None]
+            noise = draw(self._kind, moment(noise_seed, len(seen)), shape, 1, info.history, graph)
+            mean = forward(NUMPY, self._kind, shape, parameters, features, graph, noise).mean[0]
+            wanted = view.parallelism.copy()
+            for decision in teacher.decide(view):
+                wanted[decision.operator] = decision.parallelism
+            demand = actuator.demand(view)
+            seen.append(features)
+            taught.append(action_for(shape.action, view.parallelism, demand, wanted)[None].astype(np.float32))
+            tried = mean + TEACHING_STD * rng.standard_normal(mean.shape, np.float32)
+            world.apply(actuator.decisions(view, demand, tried, Reason.LEARNED))
+        return Lesson(graph, np.stack(seen), np.stack(taught), noise_seed), float(world.result().reward.mean())
+
+    def gradient_of_lessons(self, parameters: Parameters, step: int) -> tuple[Parameters, dict[str, float]]:
+        """Of the error against the teacher, too few instances weighing more than too many; some lessons at a step."""
+        named = _tensors(parameters, learn=True)
+        count = len(self._lessons)
+        turn = [self._lessons[(step * LESSONS_AT_ONCE + k) % count] for k in range(min(LESSONS_AT_ONCE, count))]
+        moments = sum(len(each.features) for each in turn)
+        quantile, total = self._plan.quantile, 0.0
+        for lesson in turn:
+            for at in pieces(lesson):
+                features = torch.as_tensor(lesson.features[at].reshape(-1, *lesson.features.shape[2:]))
+                noise = self._noise(lesson, range(at.start, at.start + len(features)))
+                said = forward(TORCH, self._kind, self._shape, named, features, lesson.graph, noise)
+                short = torch.as_tensor(lesson.taught[at]).flatten(0, 1) - said.mean
+                error = torch.maximum(quantile * short, (quantile - 1.0) * short).mean()
+                loss = error
+                if said.sampled is not None:
+                    loss = loss + sampler_loss(self._plan, self._shape, named, features, lesson.graph, said.sampled)[0]
+                (len(features) / moments * loss).backward()
+                total += len(features) / moments * error.item()
+        return _gradients(named), {"taught": total}
 
     def play(self, parameters: Parameters, tasks: Sequence[Task], seed: int) -> dict[str, float]:
         """A round: each sequence several times.  What happened is kept, figures returned."""
@@ -164,7 +235,7 @@ class StreamWorker:
         density = log_probability(actions, said.mean.reshape(actions.shape), named["head.log_std"][0])
         return density, said, features
 
-    def _noise(self, played: Played, decisions: range) -> sure.Noise | None:
+    def _noise(self, played: Played | Lesson, decisions: range) -> sure.Noise | None:
         """What was drawn at these decisions, one after another."""
         episodes, history = played.features.shape[1:3]
         drawn = [
@@ -198,11 +269,7 @@ class StreamWorker:
                 (share * loss).backward()
                 for name, value in found.items():
                     figures[name] = figures.get(name, 0.0) + share * value
-        gradient = {
-            name: np.zeros(value.shape, np.float32) if value.grad is None else value.grad.numpy().copy()
-            for name, value in named.items()
-        }
-        return gradient, figures
+        return _gradients(named), figures
 
 
 @dataclass(frozen=True)
@@ -240,18 +307,27 @@ def faded(rewards: Floats, fade: float) -> Floats:
 
 
 def spread_out(returns: Floats) -> Floats:
-    """(T, E, ...) less the mean over the times it was played, in units of the spread over all moments."""
+    """(T, E, ...) less the mean over the times it was played, in units of the spread over all moments.
+
+    Beyond some of these units nothing counts: one stall would drown all that is learned from ordinary hours.
+    """
     apart = returns - returns.mean(axis=1, keepdims=True)
-    found: Floats = apart / (np.sqrt((apart**2).mean(axis=(0, 1), keepdims=True)) + 1e-6)
-    return found
+    return np.clip(apart / (np.sqrt((apart**2).mean(axis=(0, 1), keepdims=True)) + 1e-6), -FURTHEST, FURTHEST)
 
 
-def pieces(played: Played) -> list[slice]:
+def pieces(played: Played | Lesson) -> list[slice]:
     return [slice(start, start + PIECE) for start in range(0, len(played.features), PIECE)]
 
 
 def _tensors(parameters: Parameters, *, learn: bool) -> Parameters:
     return {name: torch.as_tensor(value).clone().requires_grad_(learn) for name, value in parameters.items()}
+
+
+def _gradients(named: Parameters) -> Parameters:
+    return {
+        name: np.zeros(value.shape, np.float32) if value.grad is None else value.grad.numpy().copy()
+        for name, value in named.items()
+    }
 
 
 def _without_objective(parameters: Parameters) -> Parameters:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dovetail.core.stream import Reason
-from dovetail.schedulers.learned.stream.action import Actuator, instances
+from dovetail.schedulers.learned.stream.action import RANGE, TARGET, Actuator, instances
 
 from .conftest import make_view
 
@@ -18,15 +18,15 @@ def wanted(action, now, demand, value):
 
 
 def test_demand_is_divided_by_a_target_that_the_action_moves():
-    assert wanted("demand", 1, 3.5, 0.0) == 7  # 3.5 / 0.5
-    assert wanted("demand", 1, 3.5, 1.0) == 17  # 3.5 / 0.203
-    assert wanted("demand", 9, 3.5, -1.0) == 3
+    assert wanted("demand", 1, 3.5, 0.0) == 9  # 3.5 / 0.4
+    assert wanted("demand", 1, 3.5, 1.0) == 22  # 3.5 / 0.163
+    assert wanted("demand", 9, 3.5, -1.0) == 4
     assert wanted("demand", 2, 0.0, 0.0) == 0
 
 
 def test_what_is_nearly_right_stays():
-    assert wanted("demand", 5, 2.8, 0.0) == 5  # 5.6
-    assert wanted("demand", 5, 2.9, 0.0) == 6  # 5.8
+    assert wanted("demand", 5, 2.2, 0.0) == 5  # 5.5
+    assert wanted("demand", 5, 2.3, 0.0) == 6  # 5.75
 
 
 @pytest.mark.parametrize(("action", "after"), [("relative", 2), ("published", 1)])
@@ -49,5 +49,5 @@ def test_decisions_are_within_the_limits_and_only_changes(info):
     for each in tight:
         after[each.operator] = each.parallelism
     assert after.sum() == 16 and all(each.reason == Reason.OVER_BUDGET for each in tight)
-    calm = np.log(2.0 / (demand / 0.5)) / 0.9  # just what there is
+    calm = np.log(2.0 / (demand / TARGET)) / RANGE  # just what there is
     assert actuator.decisions(view, demand, calm.astype(np.float32), Reason.LEARNED) == []

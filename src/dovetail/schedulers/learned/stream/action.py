@@ -1,8 +1,8 @@
 """What an action of a network, a number for each operator, means for its instances.
 
 `demand` (ours).  The instances that would be busy with what comes and with what waits (`measured`), over a target
-utilisation that the action moves: 0.5 exp(-0.9 a), so from 1.2 (a = -1) to 0.2 (a = 1).  An untrained network is DS2
-with 0.5.  An operator keeps what it has while that is within `HOLD` of what is wanted, so that noise does not restart
+utilisation that the action moves: 0.4 exp(-0.9 a), so from 1 (a = -1) to 0.16 (a = 1).  An untrained network is DS2
+with 0.4.  An operator keeps what it has while that is within `HOLD` of what is wanted, so that noise does not restart
 jobs.
 
 `relative`.  As published, a relative change of what there is, made so that it can leave 1: p 2^a + a / 2, rounded.
@@ -20,7 +20,7 @@ from dovetail.schedulers.heuristic.stream.measured import Meter
 from dovetail.schedulers.learned.stream.graph import Singles
 from dovetail.schedulers.learned.stream.shape import Action
 
-TARGET, RANGE = 0.5, 0.9
+TARGET, RANGE = 0.4, 0.9
 HOLD = 0.65  # an operator is changed where more than this many instances, or part of one, are missing or too many
 
 
@@ -35,7 +35,7 @@ class Actuator:
     def demand(self, view: StreamView) -> Floats:
         """(O,) instances busy with what came in the last interval, and to work off in one interval what waits.
 
-        An operator that was not measured yet is taken to need half of what it has.
+        An operator that was not measured yet is taken to need what it has.
         """
         found = self._meter.measure(view, self._meter.rows(view, 0.0))
         needed = found.demand + view.op_queued[-1] / self._info.interval_s / found.true_rate
@@ -57,3 +57,15 @@ def instances(action: Action, now: Ints, demand: Floats, actions: Floats) -> Int
     else:
         rounded = np.floor(now * (1.0 + actions))
     return rounded.astype(np.int64)
+
+
+def action_for(action: Action, now: Ints, demand: Floats, wanted: Ints) -> Floats:
+    """(O,) the action, within -1 .. 1, after which an operator has as many instances as wanted: what a teacher does."""
+    if action == "demand":
+        found = np.log(TARGET * wanted / np.maximum(demand, 1e-9)) / RANGE
+    elif action == "relative":
+        found = np.log2(wanted / now)
+    else:
+        found = wanted / now - 1.0
+    limited: Floats = np.clip(found, -1.0, 1.0)
+    return limited

@@ -14,7 +14,7 @@ from dovetail.schedulers.learned.stream.head import LAST
 from dovetail.schedulers.learned.stream.shape import StreamShape
 
 KINDS = {"sure": sure, "deepwave": deepwave, "dream": dream, "tvw-rl": tvw_rl, "astgcn": astgcn, "ccrnn": ccrnn}
-FIRST_LOG_STD = -1.8
+FIRST_LOG_STD = -2.0
 
 
 class Output(NamedTuple):
