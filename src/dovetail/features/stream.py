@@ -8,6 +8,7 @@ record costs is measured: the time instances were busy over the records they pro
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dovetail.core.stream import DAY_S, WEEK_S, Floats, Ints, StreamInfo, StreamView
 
@@ -69,11 +70,11 @@ class StreamFeatures:
         fixed[:, 2] = self._below.count == 0
         self._fixed = fixed
 
-    def of(self, view: StreamView) -> Floats:
+    def of(self, view: StreamView) -> NDArray[np.float32]:
         """(L, O, F) with L = `StreamInfo.history`, the newest last; the first snapshot stands for those before it."""
         info = self._info
         rows = len(view.op_busy)
-        found = np.empty((rows, len(self._job), len(COLUMNS)), np.float32)
+        found: NDArray[np.float32] = np.empty((rows, len(self._job), len(COLUMNS)), np.float32)
         service_s = cost_s(view)
         demand = view.op_input_rate * service_s
         instances = view.op_parallelism
@@ -129,7 +130,8 @@ class Around:
 def cost_s(view: StreamView) -> Floats:
     """(O,) time of an instance for one record, as measured; 0 where nothing was processed."""
     spent = (view.op_busy * view.op_parallelism).sum(axis=0)
-    return spent / np.maximum(view.op_rate.sum(axis=0), TINY)
+    found: Floats = spent / np.maximum(view.op_rate.sum(axis=0), TINY)
+    return found
 
 
 def depth(info: StreamInfo) -> Floats:

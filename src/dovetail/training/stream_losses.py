@@ -85,4 +85,5 @@ def whole_graphs(shape: StreamShape, parameters: Parameters, features: Tensor, g
     worlds, history, operators, _ = projected.shape
     around = projected[:, :, torch.as_tensor(graph.near)]
     there = torch.as_tensor(graph.near_there)[None, None, :, :, None].expand(worlds, history, operators, -1, 1)
-    return sure.encode(TORCH, shape, parameters, projected, around * there, there)
+    encoded: Tensor = sure.encode(TORCH, shape, parameters, projected, around * there, there)
+    return encoded

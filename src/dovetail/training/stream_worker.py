@@ -115,7 +115,8 @@ class StreamWorker:
         teacher.reset(world.info_for(teacher), seeds.child("teacher").generator())
         rng = seeds.child("actions").generator()
         noise_seed = int(seeds.child("noise").generator().integers(2**31))
-        seen, taught = [], []
+        seen: list[Singles] = []
+        taught: list[Singles] = []
         while (view := world.advance()) is not None:
             features = rows.of(view)[None]
             noise = draw(self._kind, moment(noise_seed, len(seen)), shape, 1, info.history, graph)
@@ -147,7 +148,7 @@ class StreamWorker:
                 loss = error
                 if said.sampled is not None:
                     loss = loss + sampler_loss(self._plan, self._shape, named, features, lesson.graph, said.sampled)[0]
-                (len(features) / moments * loss).backward()
+                (len(features) / moments * loss).backward()  # type: ignore[no-untyped-call]
                 total += len(features) / moments * error.item()
         return _gradients(named), {"taught": total}
 
@@ -266,7 +267,7 @@ class StreamWorker:
                     loss = loss + plan.forecast * (off**2).mean()
                     found["forecast"] = (off**2).mean().item()
                 share = len(density) / moments
-                (share * loss).backward()
+                (share * loss).backward()  # type: ignore[no-untyped-call]
                 for name, value in found.items():
                     figures[name] = figures.get(name, 0.0) + share * value
         return _gradients(named), figures
@@ -295,7 +296,8 @@ def own_reward(info: StreamInfo, view: StreamView) -> Floats:
     """(O,) what the last interval was worth for each operator alone: its own latency and its own utilisation."""
     since = slice(-info.snapshots, None)
     latency = view.op_latency_s[since].mean(axis=0)
-    return reward(latency, info.job_slo_s[info.operator_job], view.op_busy[since].mean(axis=0), info.weight)
+    found: Floats = reward(latency, info.job_slo_s[info.operator_job], view.op_busy[since].mean(axis=0), info.weight)
+    return found
 
 
 def faded(rewards: Floats, fade: float) -> Floats:
@@ -312,7 +314,10 @@ def spread_out(returns: Floats) -> Floats:
     Beyond some of these units nothing counts: one stall would drown all that is learned from ordinary hours.
     """
     apart = returns - returns.mean(axis=1, keepdims=True)
-    return np.clip(apart / (np.sqrt((apart**2).mean(axis=(0, 1), keepdims=True)) + 1e-6), -FURTHEST, FURTHEST)
+    clipped: Floats = np.clip(
+        apart / (np.sqrt((apart**2).mean(axis=(0, 1), keepdims=True)) + 1e-6), -FURTHEST, FURTHEST
+    )
+    return clipped
 
 
 def pieces(played: Played | Lesson) -> list[slice]:

@@ -63,8 +63,11 @@ def load_checkpoint(path: Path, network: str | None = None) -> StreamCheckpoint:
         raise CheckpointError(f"{card}: network is {kind!r}; expected one of {', '.join(KINDS)}")
     if network is not None and kind != network:
         raise CheckpointError(f"{card}: a network of kind {kind}; stream/{network} takes its own only")
+    facts = document.get("shape")
+    if not isinstance(facts, dict):
+        raise CheckpointError(f"{card}: shape is {facts!r}; not a card that `dovetail train` wrote")
     try:
-        shape = build(StreamShape, document.get("shape"), f"{card}: shape")
+        shape = build(StreamShape, facts, f"{card}: shape")
     except ConfigError as error:
         raise CheckpointError(str(error)) from error
     check_parameters(weights, parameter_shapes(kind, shape), arrays)

@@ -26,7 +26,8 @@ class Output(NamedTuple):
 def parameter_shapes(kind: str, shape: StreamShape) -> dict[str, tuple[int, ...]]:
     if kind not in KINDS:
         raise UnknownName("kind of network", kind, KINDS)
-    return KINDS[kind].shapes(shape)
+    found: dict[str, tuple[int, ...]] = KINDS[kind].shapes(shape)
+    return found
 
 
 def fresh_parameters(kind: str, shape: StreamShape, rng: np.random.Generator) -> Parameters:
