@@ -63,6 +63,8 @@ bench: $(RUN_STAMP) ## measure the simulator's speed, how it grows with size, an
 	@$(BIN)/python benchmarks/elastic_speed.py --quick
 	@echo "==> running: benchmarks/gpu_speed.py --quick (all sizes: $(BIN)/python benchmarks/gpu_speed.py)"
 	@$(BIN)/python benchmarks/gpu_speed.py --quick
+	@echo "==> running: benchmarks/stream_speed.py --quick (all sizes: $(BIN)/python benchmarks/stream_speed.py)"
+	@$(BIN)/python benchmarks/stream_speed.py --quick
 	@echo "==> running: benchmarks/execution_speed.py (the engine against process pools)"
 	@$(BIN)/python benchmarks/execution_speed.py
 

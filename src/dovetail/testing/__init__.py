@@ -13,9 +13,21 @@ if TYPE_CHECKING:
     from dovetail.testing.conformance import check_scheduler, check_workload, check_world
     from dovetail.testing.dag_reference import ReferenceDagWorld
     from dovetail.testing.gpu_reference import ReferenceGpuWorld
+    from dovetail.testing.stream_reference import ReferenceStreamWorld
 
-__all__ = ["ReferenceDagWorld", "ReferenceGpuWorld", "check_scheduler", "check_workload", "check_world"]
-_HOMES = {"ReferenceDagWorld": "dag_reference", "ReferenceGpuWorld": "gpu_reference"}  # others: conformance
+__all__ = [
+    "ReferenceDagWorld",
+    "ReferenceGpuWorld",
+    "ReferenceStreamWorld",
+    "check_scheduler",
+    "check_workload",
+    "check_world",
+]
+_HOMES = {  # others: conformance
+    "ReferenceDagWorld": "dag_reference",
+    "ReferenceGpuWorld": "gpu_reference",
+    "ReferenceStreamWorld": "stream_reference",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dovetail.core.errors import InvalidDecision
 from dovetail.core.seeds import SeedTree
-from dovetail.core.stream import StreamDecision, StreamView
+from dovetail.core.stream import Reason, StreamDecision, StreamView
 from dovetail.sim.stream.options import StreamOptions
 from dovetail.testing.stream_reference_view import JobPart, OperatorPart, Step, build_view
 from dovetail.workloads.stream import StreamWorkload
@@ -171,8 +171,17 @@ class ReferenceStreamWorld:
     def _check(self, decisions: Sequence[StreamDecision]) -> list[int]:
         wanted = [operator.parallelism for operator in self.operators]
         named: set[int] = set()
+        if not isinstance(decisions, Sequence):
+            raise InvalidDecision(f"expected a sequence of StreamDecision, not {decisions!r}")
         for decision in decisions:
-            operator, parallelism = decision.operator, decision.parallelism
+            if not (isinstance(decision, tuple) and len(decision) == len(StreamDecision._fields)):
+                raise InvalidDecision(f"expected a StreamDecision, not {decision!r}")
+            operator, parallelism, reason, demand = decision
+            for whole in (operator, parallelism, reason):
+                if not isinstance(whole, int | np.integer) or isinstance(whole, bool):
+                    raise InvalidDecision(f"expected whole numbers, not {whole!r}")
+            if reason not in range(len(Reason)) or not isinstance(demand, float | int) or demand < 0:
+                raise InvalidDecision(f"unknown reason {reason}, or demand {demand!r}")
             if operator not in range(len(wanted)) or operator in named:
                 raise InvalidDecision(f"operator {operator} is unknown or named twice")
             if parallelism not in range(1, int(self.workload.op_max[operator]) + 1):

@@ -88,7 +88,7 @@ def build_view(world: ReferenceStreamWorld) -> StreamView:
     def jobs(measure: Callable[[Any], float]) -> Any:
         return table(entries, length, "jobs", measure)
 
-    return StreamView(
+    view = StreamView(
         time_s=world.time_s,
         clock_s=(world.workload.clock_s + world.time_s) % 604_800,
         parallelism=np.array([operator.parallelism for operator in world.operators]),
@@ -106,6 +106,10 @@ def build_view(world: ReferenceStreamWorld) -> StreamView:
         job_lag=jobs(lambda parts: parts[-1].lag),
         job_down_share=jobs(lambda parts: math.fsum(part.down_s for part in parts) / span_s),
     )
+    for part in view:
+        if isinstance(part, np.ndarray):
+            part.setflags(write=False)
+    return view
 
 
 def interval_tables(world: ReferenceStreamWorld) -> dict[str, Any]:
