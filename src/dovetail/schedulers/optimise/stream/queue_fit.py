@@ -18,8 +18,8 @@ import numpy as np
 from dovetail.core.stream import Bools, Floats, StreamInfo, StreamView
 
 SKEWS = np.concatenate([np.arange(0.0, 0.2, 0.01), np.arange(0.2, 0.61, 0.02)])
-PRIOR_VARIABILITY = 1e-4  # weight of v = 1
-PRIOR_SKEW = 1e-5  # cost of a skew of 1
+PRIOR_VARIABILITY = 1e-5  # weight of v = 1: from one snapshot alone it is v that is found, not a skew
+PRIOR_SKEW = 1e-3  # cost of a skew of 1
 IMPOSSIBLE = 1e3  # for each snapshot in which more instances were busy than a skew allows
 MOST_LOAD = 0.999
 
