@@ -1,4 +1,4 @@
-"""How much `elastic/oasis` depends on its estimates: wrong bounds of prices, and where prices start.
+"""How much OASiS, and ours that changes its mind, depend on estimates: wrong bounds of prices, and where they start.
 
     .venv/bin/python experiments/elastic_sensitivity.py --write
 
@@ -6,6 +6,9 @@
 OASiS does with its estimates of U and L.  `fill` is our floor of L: prices start where the jobs that can pay fill that
 share of the cluster; inf is the published rule, without a floor.  `in_order=arrival` takes jobs of the same slot as
 they come.  Everything is paired with the defaults, on the same sequences (seeds 0, 1, ...).
+
+Published baselines estimate nothing, so each has one value, whatever the error; beside the best of them, as described
+and as tuned on training seeds (`elastic_settings.TUNED`), stands how far OASiS is above or below it at every error.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import argparse
 from pathlib import Path
 
 from commands import RESULTS, dovetail, publish, table
-from elastic_settings import OASIS, PRESETS, Point, add_options, read_point
+from elastic_settings import OASIS, PRESETS, REPLAN, TUNED, Point, add_options, read_point
 
 from dovetail.evaluation.statistics import bootstrap_mean
 
@@ -24,17 +27,22 @@ YARDSTICK = "elastic/srtf"  # the best heuristic of both presets, in pictures on
 USUAL = {"error": 1.0, "fill": 0.5}
 
 
-def specs() -> list[str]:
-    found = [f"{OASIS}:error={error:g}" for error in ERRORS if error != USUAL["error"]]
+BASELINES = ("elastic/rrh", "elastic/drf", "elastic/fifo")  # Dorm is far below, in every setting, and slow
+
+
+def specs(preset: str) -> list[str]:
+    wrong = [f"error={error:g}" for error in ERRORS if error != USUAL["error"]]
+    found = [f"{one}:{error}" for one in (OASIS, REPLAN) for error in wrong]
     found += [f"{OASIS}:fill={fill}" for fill in FILLS if float(fill) != USUAL["fill"]]
-    published = [f"{OASIS}:error={error:g},fill=inf" for error in ERRORS if error != USUAL["error"]]
-    return [OASIS, f"{OASIS}:in_order=arrival", f"{OASIS}:fill=inf,in_order=arrival", *found, *published, YARDSTICK]
+    found += [f"{OASIS}:{error},fill=inf" for error in wrong]
+    others = [REPLAN, YARDSTICK, *BASELINES, *TUNED[preset]]
+    return [OASIS, f"{OASIS}:in_order=arrival", f"{OASIS}:fill=inf,in_order=arrival", *found, *others]
 
 
-def label(**params: object) -> str:
+def label(name: str = OASIS, **params: object) -> str:
     """The spec with what differs from the defaults, in order of the names: as `read_point` has it."""
-    changed = ",".join(f"{name}={value}" for name, value in sorted(params.items()) if value != USUAL.get(name))
-    return f"{OASIS}:{changed}" if changed else OASIS
+    changed = ",".join(f"{key}={value}" for key, value in sorted(params.items()) if value != USUAL.get(key))
+    return f"{name}:{changed}" if changed else name
 
 
 def main() -> None:
@@ -45,15 +53,20 @@ def main() -> None:
     for preset, workload in PRESETS.items():
         words = ("compare", "elastic", "--workload", workload, "--out", str(args.out / preset))
         words += ("--workers", str(args.workers), "--seeds", str(args.seeds))
-        dovetail(*words, "--schedulers", ",".join(specs()))
-        points[preset] = read_point(preset, args.out / preset, args.seeds)
+        dovetail(*words, "--schedulers", ",".join(specs(preset)))
+        points[preset] = read_point(preset, args.out / preset, args.seeds, TUNED[preset])
     if args.write:
         draw(points)
     texts = [
-        f"Total utility of `{OASIS}`, seeds 0 to {args.seeds - 1}, with 95 % intervals, and the paired difference to "
-        f"its defaults (error {USUAL['error']:g}, fill {USUAL['fill']:g}).",
+        f"Total utility, seeds 0 to {args.seeds - 1}, with 95 % intervals, and paired differences to the defaults "
+        f"(`{OASIS}`: error {USUAL['error']:g}, fill {USUAL['fill']:g}).",
         "![total utility against the error of the estimates and against the floor](elastic_sensitivity.png)",
-        sensitivity_table("error of U and L", {f"{e:g}": label(error=e) for e in ERRORS}, points),
+        "Published baselines, which estimate nothing:",
+        baseline_table(points),
+        f"`{OASIS}`:",
+        error_table(OASIS, points),
+        f"`{REPLAN}`:",
+        error_table(REPLAN, points),
         "Without the floor (fill = inf, as published):",
         sensitivity_table("error of U and L", {f"{e:g}": label(error=e, fill=float("inf")) for e in ERRORS}, points),
         "Where prices start:",
@@ -68,13 +81,41 @@ def main() -> None:
     publish("elastic_sensitivity", "What OASiS' estimates are worth", "\n\n".join(texts), write=args.write)
 
 
+def baseline_table(points: dict[str, Point]) -> str:
+    lines = []
+    for preset, point in points.items():
+        for name in sorted((*BASELINES, *point.tuned), key=lambda name: -point.mean(name)):
+            note = "tuned" if name in point.tuned else ""
+            lines.append([f"`{PRESETS[preset]}`", f"`{name}`", note, utility(point, name)])
+    return table(["", "scheduler", "", "total utility"], lines)
+
+
+def error_table(ours: str, points: dict[str, Point]) -> str:
+    """Against the error of the estimates: how much is lost, and how far above the best baselines that is."""
+    lines = []
+    for error in ERRORS:
+        name, line = label(ours, error=error), [f"{error:g}"]
+        for point in points.values():
+            best = (point.best(BASELINES), point.best((*BASELINES, *point.tuned)))
+            line.append(utility(point, name))
+            line.append("" if name == ours else point.difference(name, ours))
+            line += [point.difference(name, other) for other in best]
+        lines.append(line)
+    head = ["to the defaults", "to the best published", "to the best of them, tuned"]
+    return table(["error of U and L", *(cell for preset in points for cell in (f"`{PRESETS[preset]}`", *head))], lines)
+
+
+def utility(point: Point, name: str) -> str:
+    found = bootstrap_mean(point.values[name]["total_utility"])
+    return f"{found.mean:.0f} [{found.low:.0f}, {found.high:.0f}]"
+
+
 def sensitivity_table(title: str, rows: dict[str, str], points: dict[str, Point]) -> str:
     lines = []
     for value, name in rows.items():
         line = [value]
         for point in points.values():
-            found = bootstrap_mean(point.values[name]["total_utility"])
-            line.append(f"{found.mean:.0f} [{found.low:.0f}, {found.high:.0f}]")
+            line.append(utility(point, name))
             line.append("" if name == OASIS else point.difference(name, OASIS))
         lines.append(line)
     head = [cell for preset in points for cell in (f"`{PRESETS[preset]}`", "to the defaults")]
@@ -95,6 +136,12 @@ def draw(points: dict[str, Point]) -> None:
             shares = [point.mean(label(error=error, fill=floor)) / usual for error in ERRORS]
             text = f"{PRESETS[preset]}, {'as published' if floor == float('inf') else 'with our floor'}"
             grid[0].plot(ERRORS, shares, style, color=colour, label=text)
+        shares = [point.mean(label(REPLAN, error=error)) / usual for error in ERRORS]
+        grid[0].plot(ERRORS, shares, "^-", color=colour, label=f"{PRESETS[preset]}, {REPLAN}")
+        best = point.best((*BASELINES, *point.tuned))
+        grid[0].axhline(
+            point.mean(best) / usual, color=colour, ls=":", label=f"{PRESETS[preset]}, best published, tuned"
+        )
         places = [endless if fill == "inf" else float(fill) for fill in FILLS]
         shares = [point.mean(label(fill=float(fill))) / usual for fill in FILLS]
         grid[1].plot(places, shares, "o-", color=colour, label=PRESETS[preset])

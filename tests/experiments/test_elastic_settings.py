@@ -10,14 +10,14 @@ import elastic_sensitivity
 import elastic_settings
 import numpy as np
 import pytest
-from elastic_settings import OASIS, Point, axis_table, measured, scheduler_table
+from elastic_settings import OASIS, REPLAN, Point, axis_table, measured, scheduler_table
 
 from dovetail.evaluation.contenders import Contender
 
 SMALL = ("--workload", "oasis-small", "--jobs", "5", "--slots", "20")
 
 
-def point(**utility):
+def point(tuned=(), **utility):
     values = {
         f"elastic/{name}": {
             "total_utility": np.array(values, dtype=float),
@@ -27,7 +27,7 @@ def point(**utility):
         }
         for name, values in utility.items()
     }
-    return Point("made up", values)
+    return Point("made up", values, tuned)
 
 
 def test_the_best_and_what_lies_between():
@@ -45,13 +45,21 @@ def test_tables():
     assert "to `elastic/drf`, best published, tuned" in rows[0]
     assert "| 7 [6, 8] | +55.6 % " in rows[3] and "| 50 % | 2.0 | 3.0 | 2 |" in rows[3]
     along = axis_table("jobs", {5: made_up, 10: made_up})
-    assert "| jobs | 5 | 10 |" in along and "| `elastic/oasis` to it | +55.6 % " in along
+    assert "| jobs | 5 | 10 |" in along and "| `elastic/oasis` to the best published | +55.6 % " in along
+    assert "| `elastic/oasis-replan` to the best of them, tuned | +8" in along
 
 
 def test_what_was_tuned_is_a_yardstick_of_its_own():
-    tuned = elastic_settings.TUNED[0].removeprefix("elastic/")
-    head = scheduler_table(point(**{"oasis": [6, 8], "drf": [4, 5], tuned: [5, 5]})).splitlines()[0]
-    assert f"to `elastic/drf`, best published | to `elastic/{tuned}`, best published, tuned |" in head
+    spec = elastic_settings.TUNED["small"][0]
+    made_up = point((spec,), **{"oasis": [6, 8], "drf": [4, 5], spec.removeprefix("elastic/"): [5, 5]})
+    head = scheduler_table(made_up).splitlines()[0]
+    assert f"to `elastic/drf`, best published | to `{spec}`, best published, tuned |" in head
+
+
+@pytest.mark.parametrize("preset", list(elastic_settings.PRESETS))
+def test_what_was_tuned_is_named_as_the_records_name_it(preset):
+    for spec in elastic_settings.TUNED[preset]:
+        assert elastic_settings.spec_of(Contender.of(spec).entry) == spec
 
 
 def test_comparisons_are_run_kept_and_gone_on_with(tmp_path, monkeypatch):
@@ -70,17 +78,31 @@ def test_comparisons_are_run_kept_and_gone_on_with(tmp_path, monkeypatch):
     assert again.mean(OASIS) == found.mean(OASIS) > 0
 
 
-def test_labels_of_the_sensitivity_are_those_of_the_records(tmp_path):
+@pytest.mark.parametrize("preset", list(elastic_settings.PRESETS))
+def test_labels_of_the_sensitivity_are_those_of_the_records(preset):
     """Every value that a table asks for is one that is run."""
-    run = {Contender.of(spec).entry for spec in elastic_sensitivity.specs()}
+    run = {Contender.of(spec).entry for spec in elastic_sensitivity.specs(preset)}
     ran = {elastic_settings.spec_of(one) for one in run}
     inf = float("inf")
-    wanted = {elastic_sensitivity.label(error=error) for error in elastic_sensitivity.ERRORS}
-    wanted |= {elastic_sensitivity.label(error=error, fill=inf) for error in elastic_sensitivity.ERRORS}
-    wanted |= {elastic_sensitivity.label(fill=float(fill)) for fill in elastic_sensitivity.FILLS}
-    wanted |= {elastic_sensitivity.label(in_order="arrival"), elastic_sensitivity.label(fill=inf, in_order="arrival")}
+    label = elastic_sensitivity.label
+    wanted = {label(name, error=error) for name in (OASIS, REPLAN) for error in elastic_sensitivity.ERRORS}
+    wanted |= {label(error=error, fill=inf) for error in elastic_sensitivity.ERRORS}
+    wanted |= {label(fill=float(fill)) for fill in elastic_sensitivity.FILLS}
+    wanted |= {label(in_order="arrival"), label(fill=inf, in_order="arrival")}
+    wanted |= {*elastic_sensitivity.BASELINES, *elastic_settings.TUNED[preset]}
     assert wanted <= ran
     assert ran - wanted == {"elastic/srtf"}
+
+
+def test_at_every_error_the_baselines_stand_beside(monkeypatch):
+    monkeypatch.setattr(elastic_sensitivity, "ERRORS", (0.5, 1.0))
+    tuned = "elastic/rrh:workers=64"
+    values = {"oasis": [8, 8], "oasis:error=0.5": [4, 4], "rrh": [2, 2], "drf": [1, 1], "fifo": [1, 1]}
+    points = {"small": point((tuned,), **values, **{tuned.removeprefix("elastic/"): [5, 5]})}
+    rows = elastic_sensitivity.error_table(OASIS, points).splitlines()
+    assert rows[2].startswith("| 0.5 | 4 [4, 4] | -50.0 % [-50.0, -50.0] | +100.0 % ") and "| -20.0 % " in rows[2]
+    assert "| 1 | 8 [8, 8] |  | +300.0 % " in rows[3]
+    assert f"| `oasis-small` | `{tuned}` | tuned | 5 [5, 5] |" in elastic_sensitivity.baseline_table(points)
 
 
 @pytest.mark.parametrize("preset", list(elastic_settings.PRESETS))
@@ -102,7 +124,7 @@ def test_it_reports_and_records(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(elastic_settings, "USUAL", {"small": {"jobs": 4, "slots": 20}})
     monkeypatch.setattr(elastic_settings, "AXES", {"small": {"jobs": (4, 6), "slots": (20, 30)}})
     specs = ["elastic/fifo", OASIS, "elastic/oasis-replan", "elastic/fifo:strict=false"]
-    monkeypatch.setattr(elastic_settings, "names", lambda: specs)
+    monkeypatch.setattr(elastic_settings, "names", lambda preset: specs)
     words = ["--only", "small", "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--write"]
     monkeypatch.setattr(sys, "argv", ["experiments/elastic_settings.py", *words])
     elastic_settings.main()
@@ -110,3 +132,12 @@ def test_it_reports_and_records(tmp_path, monkeypatch, capsys):
     assert "## `oasis-small:jobs=4,slots=20`: 4 jobs, 20 slots" in written and "| jobs | 4 | 6 |" in written
     assert (tmp_path / "results" / "elastic_small.png").stat().st_size > 10_000
     assert written.splitlines()[-1] in capsys.readouterr().out
+    words[1] = "google"
+    monkeypatch.setattr(sys, "argv", ["experiments/elastic_settings.py", *words, "--data", str(tmp_path)])
+    with pytest.raises(SystemExit, match="no such file; --data names"):
+        elastic_settings.main()
+    (tmp_path / "elastic").mkdir()
+    (tmp_path / elastic_settings.COUNTS).write_text('{"10": [1, 9, 2]}')
+    elastic_settings.main()
+    written = (tmp_path / "results" / "elastic_google.md").read_text()
+    assert "## Jobs of `oasis-small:jobs=4,slots=20`: 4 jobs, 20 slots" in written and f"| `{OASIS}` |" in written

@@ -18,7 +18,7 @@ from dovetail.core.elastic import ElasticDecision, ElasticView, Reason
 from dovetail.schedulers.heuristic.elastic.placing import PLACING_HELP, Placing, SlotRoom
 from dovetail.schedulers.heuristic.elastic.slot_scheduler import FixedScheduler, Waiting
 
-WORKERS_GRID = (1, 2, 4, 8, 12, 16, 24, 32, 64)
+WORKERS_GRID = (1, 2, 4, 8, 12, 16, 24, 32, 64, 128)
 
 
 def check_workers(workers: int) -> None:
