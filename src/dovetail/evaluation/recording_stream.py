@@ -84,10 +84,12 @@ def _delays(edges_s: Floats, weight: Floats) -> StreamDelayRows:
 
 
 def _decisions(result: StreamResult) -> StreamDecisionRows:
-    columns = list(zip(*result.decision_rows, strict=True)) or [()] * len(StreamDecisionRows.SCHEMA)
-    types = {"demand": np.float64}
-    named = zip(StreamDecisionRows.SCHEMA, columns, strict=True)
-    return StreamDecisionRows(**{name: np.array(column, types.get(name, np.int64)) for name, column in named})
+    decided = list(zip(*result.decision_rows, strict=True)) or [()] * len(StreamDecisionRows.SCHEMA)
+    columns: dict[str, Any] = {
+        name: np.array(column, dtype=np.float64 if name == "demand" else np.int64)
+        for name, column in zip(StreamDecisionRows.SCHEMA, decided, strict=True)
+    }
+    return StreamDecisionRows(**columns)
 
 
 def _snapshots(result: StreamResult) -> StreamSnapshotRows:

@@ -96,7 +96,8 @@ def delivered(run: StreamRun) -> Floats:
 
 def standing(run: StreamRun) -> Floats:
     """(I,) instances."""
-    return run.parallelism.sum(axis=1).astype(np.float64)
+    total: Floats = run.parallelism.sum(axis=1).astype(np.float64)
+    return total
 
 
 def lateness(run: StreamRun) -> Floats:
@@ -107,7 +108,8 @@ def lateness(run: StreamRun) -> Floats:
 
 def rescaled(run: StreamRun) -> Floats:
     """(I,) so far."""
-    return np.cumsum(run.of_jobs("rescaled").sum(axis=1)).astype(np.float64)
+    total: Floats = np.cumsum(run.of_jobs("rescaled").sum(axis=1)).astype(np.float64)
+    return total
 
 
 def utilisation(run: StreamRun) -> Floats:

@@ -14,6 +14,7 @@ from dovetail.evaluation.report.curves import Curve
 
 WIDTH, HEIGHT = 640, 330
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 42
+WIDE = 2e4  # ratio from which on a logarithmic axis has marks at powers of ten only; charts.js has it, too
 
 
 class Axis(NamedTuple):
@@ -48,7 +49,8 @@ def nice_axis(high: float, low: float = 0.0, wanted: int = 6) -> Axis:
 def log_axis(low: float, high: float) -> Axis:
     """The same for even ratios, from above 0."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = (factor * 10.0**power for power in powers for factor in (1, 2, 5))
+    factors = (1, 2, 5) if high / low < WIDE else (1,)
+    ticks = (factor * 10.0**power for power in powers for factor in factors)
     return Axis(low, high, tuple(tick for tick in ticks if low <= tick <= high), log=True)
 
 

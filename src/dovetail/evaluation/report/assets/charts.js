@@ -12,7 +12,7 @@ function ticks(low, high, wanted) {
 function logTicks(low, high) {
   const out = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
-    out.push(...[1, 2, 5].map((factor) => factor * 10 ** power).filter((tick) => tick >= low && tick <= high));
+    out.push(...(high / low < 2e4 ? [1, 2, 5] : [1]).map((factor) => factor * 10 ** power).filter((tick) => tick >= low && tick <= high));
   }
   return out;
 }
