@@ -83,7 +83,9 @@ def whole_graphs(shape: StreamShape, parameters: Parameters, features: Tensor, g
     """(W, O, D): the encoding of all snapshots with all neighbours."""
     projected = torch.relu(linear(parameters, "project", features))
     worlds, history, operators, _ = projected.shape
-    around = projected[:, :, torch.as_tensor(graph.near)]
-    there = torch.as_tensor(graph.near_there)[None, None, :, :, None].expand(worlds, history, operators, -1, 1)
-    encoded: Tensor = sure.encode(TORCH, shape, parameters, projected, around * there, there)
+    there = torch.as_tensor(graph.near_there > 0)[None, None].expand(worlds, history, -1, -1)
+    world, snapshot, operator, near = torch.nonzero(there, as_tuple=True)
+    anchor = (world * history + snapshot) * operators + operator
+    others = projected[world, snapshot, torch.as_tensor(graph.near)[operator, near]]
+    encoded: Tensor = sure.encode(TORCH, shape, parameters, sure.Subgraph(projected, others, anchor))
     return encoded

@@ -51,6 +51,15 @@ class TorchOps:
     def largest(self, x: Tensor, count: int, axis: int) -> Tensor:
         return torch.topk(x, count, dim=axis, sorted=False).indices.sort(dim=axis).values
 
+    def rank(self, x: Tensor) -> Tensor:
+        return x.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1, stable=True)
+
+    def where(self, x: Tensor) -> tuple[Tensor, ...]:
+        return torch.nonzero(x, as_tuple=True)
+
+    def sum_by(self, x: Tensor, group: Tensor, count: int) -> Tensor:
+        return torch.zeros(count, x.shape[-1]).index_add(0, group, x)
+
     def take(self, x: Tensor, index: Tensor, axis: int) -> Tensor:
         return torch.gather(x, axis, index)
 

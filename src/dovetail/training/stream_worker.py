@@ -109,7 +109,7 @@ class StreamWorker:
 
     def _lesson(self, parameters: Parameters, world: StreamWorld, seeds: SeedTree) -> tuple[Lesson, float]:
         info, shape = world.info, self._shape
-        graph = graph_of(info, shape.hops)
+        graph = graph_of(info, shape.hops, shape.neighbours)
         rows, actuator = StreamFeatures(info), Actuator(info, shape.action)
         teacher = SCHEDULERS.create(TEACHER)
         teacher.reset(world.info_for(teacher), seeds.child("teacher").generator())
@@ -171,7 +171,7 @@ class StreamWorker:
         self, parameters: Parameters, worlds: Sequence[StreamWorld], seeds: SeedTree
     ) -> tuple[Played, float, float]:
         info = worlds[0].info
-        graph = graph_of(info, self._shape.hops)
+        graph = graph_of(info, self._shape.hops, self._shape.neighbours)
         rows, actuator = StreamFeatures(info), Actuator(info, self._shape.action)
         rng = seeds.child("actions").generator()
         noise_seed = int(seeds.child("noise").generator().integers(2**31))

@@ -40,7 +40,7 @@ def test_numpy_and_torch_say_the_same(info, kind, sampler, drawing):
     torch = pytest.importorskip("torch", reason="learning needs torch: pip install 'dovetail[learn]'")
     from dovetail.training.stream_torch import TORCH
 
-    shape, graph = replace(SMALL, sampler=sampler), graph_of(info, SMALL.hops)
+    shape, graph = replace(SMALL, sampler=sampler), graph_of(info, SMALL.hops, SMALL.neighbours)
     parameters, seen = network(kind, shape), features(info)
     noise = draw(kind, np.random.default_rng(2), shape, WORLDS, HISTORY, graph) if drawing else None
     ours = forward(NUMPY, kind, shape, parameters, seen, graph, noise)
@@ -58,14 +58,14 @@ def test_numpy_and_torch_say_the_same(info, kind, sampler, drawing):
 @pytest.mark.parametrize("kind", KINDS)
 def test_untrained_ones_change_nothing(info, kind):
     parameters = fresh_parameters(kind, SMALL, np.random.default_rng(0))
-    said = forward(NUMPY, kind, SMALL, parameters, features(info), graph_of(info, SMALL.hops))
+    said = forward(NUMPY, kind, SMALL, parameters, features(info), graph_of(info, SMALL.hops, SMALL.neighbours))
     assert not said.mean.any()
     assert {name: value.shape for name, value in parameters.items()} == parameter_shapes(kind, SMALL)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_worlds_do_not_mix(info, kind):
-    seen, graph, parameters = features(info), graph_of(info, SMALL.hops), network(kind)
+    seen, graph, parameters = features(info), graph_of(info, SMALL.hops, SMALL.neighbours), network(kind)
     together = forward(NUMPY, kind, SMALL, parameters, seen, graph).mean
     alone = forward(NUMPY, kind, SMALL, parameters, seen[1:2], graph).mean
     np.testing.assert_allclose(together[1:2], alone, atol=1e-6)
@@ -73,7 +73,7 @@ def test_worlds_do_not_mix(info, kind):
 
 def moved(info, kind, change):
     """Which operators' actions a change of the features moves."""
-    graph, parameters, seen = graph_of(info, SMALL.hops), network(kind), features(info, worlds=1)
+    graph, parameters, seen = graph_of(info, SMALL.hops, SMALL.neighbours), network(kind), features(info, worlds=1)
     before = forward(NUMPY, kind, replace(SMALL, sampler="none"), parameters, seen, graph).mean
     other = seen.copy()
     change(other)
@@ -97,13 +97,13 @@ def test_who_looks_at_what(info):
 
 
 def test_a_job_has_one_action_with_deepwave(info):
-    said = forward(NUMPY, "deepwave", SMALL, network("deepwave"), features(info), graph_of(info, 2)).mean
+    said = forward(NUMPY, "deepwave", SMALL, network("deepwave"), features(info), graph_of(info, 2, 8)).mean
     assert np.ptp(said[:, :5], axis=1).max() == 0.0 == np.ptp(said[:, 5:], axis=1).max()
     assert (said[:, 0] != said[:, 5]).all()
 
 
 def test_neighbours_are_within_so_many_hops(info):
-    graph = graph_of(info, 2)
+    graph = graph_of(info, 2, 8)
     near = [set(row[there > 0]) for row, there in zip(graph.near, graph.near_there, strict=True)]
     assert near == [{1, 2, 3}, {3, 4}, {3, 4}, {4}, set(), {6}, set()]
     np.testing.assert_allclose(graph.above[3, [1, 2]], 0.5)
@@ -111,7 +111,7 @@ def test_neighbours_are_within_so_many_hops(info):
 
 
 def test_the_sampler_takes_as_many_as_asked_without_repeating(info):
-    graph, parameters = graph_of(info, 2), network("sure")
+    graph, parameters = graph_of(info, 2, 8), network("sure")
     for seed in range(20):
         noise = draw("sure", np.random.default_rng(seed), SMALL, WORLDS, HISTORY, graph)
         chosen = forward(NUMPY, "sure", SMALL, parameters, features(info), graph, noise).sampled.chosen
@@ -121,14 +121,23 @@ def test_the_sampler_takes_as_many_as_asked_without_repeating(info):
 
 def test_what_matters_more_is_chosen_more_often(info):
     """Gumbel top-k: over many draws, a snapshot with a larger weight is among the chosen more often."""
-    weights = np.array([0.05, 0.05, 0.1, 0.3, 0.5], np.float32)
+    weights = np.array([0.05, 0.05, 0.1, 0.3, 0.5], np.float32)[None, :, None]
     rng, counts = np.random.default_rng(0), np.zeros(5)
     for _ in range(4000):
-        gumbel = -np.log(rng.standard_exponential(5)).astype(np.float32)
-        counts[sure.choose(NUMPY, SMALL, weights, gumbel, 1, 0)] += 1
-    np.testing.assert_allclose(counts / 4000, weights, atol=0.03)
+        gumbel = -np.log(rng.standard_exponential((1, 5, 1))).astype(np.float32)
+        counts[sure.choose(NUMPY, SMALL, weights, gumbel, 1).item()] += 1
+    np.testing.assert_allclose(counts / 4000, weights[0, :, 0], atol=0.03)
     random = replace(SMALL, sampler="random")
-    assert list(sure.choose(NUMPY, random, weights, None, 3, 0)) == [0, 2, 4]
+    assert sure.choose(NUMPY, random, weights, None, 3)[0, :, 0].tolist() == [0, 2, 4]
+
+
+def test_half_of_the_neighbours_are_taken_those_that_matter_most(info):
+    graph = graph_of(info, 2, 8)
+    assert sure.neighbours_taken(SMALL, graph).tolist() == [2, 1, 1, 1, 0, 1, 0]
+    phi = np.random.default_rng(0).random((1, 2, 7, 3)).astype(np.float32) * graph.near_there
+    picked = sure.pick(NUMPY, SMALL, phi, graph.near_there[None, None], sure.neighbours_taken(SMALL, graph), None)
+    assert (picked.sum(axis=-1) == sure.neighbours_taken(SMALL, graph)).all() and not picked[..., 4, :].any()
+    assert (picked[0, :, 0].argmin(axis=-1) == phi[0, :, 0].argmin(axis=-1)).all()
 
 
 def test_the_choice_has_a_gradient(info):
@@ -136,7 +145,7 @@ def test_the_choice_has_a_gradient(info):
     torch = pytest.importorskip("torch", reason="learning needs torch: pip install 'dovetail[learn]'")
     from dovetail.training.stream_torch import TORCH
 
-    graph = graph_of(info, 2)
+    graph = graph_of(info, 2, 8)
     tensors = {name: torch.as_tensor(value).requires_grad_() for name, value in network("sure").items()}
     noise = draw("sure", np.random.default_rng(2), SMALL, WORLDS, HISTORY, graph)
     said = forward(TORCH, "sure", SMALL, tensors, torch.as_tensor(features(info)), graph, noise)

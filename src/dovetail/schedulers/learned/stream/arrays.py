@@ -29,6 +29,9 @@ class Ops(Protocol):
     def stack(self, parts: list[Array], axis: int) -> Array: ...
     def swap(self, x: Array, one: int, other: int) -> Array: ...
     def largest(self, x: Array, count: int, axis: int) -> Array: ...  # where they are, in order of position
+    def rank(self, x: Array) -> Array: ...  # along the last axis: 0 for the largest
+    def where(self, x: Array) -> tuple[Array, ...]: ...  # it is true: an index for each axis
+    def sum_by(self, x: Array, group: Array, count: int) -> Array: ...  # of rows; groups are non-decreasing
     def take(self, x: Array, index: Array, axis: int) -> Array: ...  # of the same shape but along `axis`
     def constant(self, x: Any) -> Array: ...  # from numpy
     def detached(self, x: Array) -> Array: ...  # the same without its history
@@ -81,6 +84,19 @@ class NumpyOps:
         else:
             chosen = np.sort(np.take(np.argpartition(-x, count - 1, axis=axis), range(count), axis=axis), axis=axis)
         return chosen
+
+    def rank(self, x: Array) -> Array:
+        return np.argsort(np.argsort(-x, axis=-1, kind="stable"), axis=-1, kind="stable")
+
+    def where(self, x: Array) -> tuple[Array, ...]:
+        return np.nonzero(x)
+
+    def sum_by(self, x: Array, group: Array, count: int) -> Array:
+        found = np.zeros((count, x.shape[-1]), x.dtype)
+        if len(group):
+            starts = np.flatnonzero(np.diff(group, prepend=-1))
+            found[group[starts]] = np.add.reduceat(x, starts, axis=0)
+        return found
 
     def take(self, x: Array, index: Array, axis: int) -> Array:
         return np.take_along_axis(x, index, axis)

@@ -23,11 +23,12 @@ class Graph(NamedTuple):
     job: Ints  # (O,)
 
 
-def graph_of(info: StreamInfo, hops: int) -> Graph:
+def graph_of(info: StreamInfo, hops: int, neighbours: int) -> Graph:
+    """`neighbours`: the nearest of them, at most; the arrays are as wide as whoever has the most needs."""
     count, jobs = len(info.operator_job), len(info.job_name)
     feeds = np.zeros((count, count), np.float32)
     feeds[info.edge_from, info.edge_to] = 1.0
-    found = [_downstream(feeds, operator, hops) for operator in range(count)]
+    found = [_downstream(feeds, operator, hops)[:neighbours] for operator in range(count)]
     most = max(max(map(len, found)), 1)
     near = np.tile(np.arange(count)[:, None], (1, most))
     there = np.zeros((count, most), np.float32)

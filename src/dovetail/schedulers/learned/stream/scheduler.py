@@ -34,7 +34,7 @@ class StreamPolicy:
         shape = self._trained.shape
         self._features = StreamFeatures(info)
         self._actuator = Actuator(info, shape.action)
-        self._graph = graph_of(info, shape.hops)
+        self._graph = graph_of(info, shape.hops, shape.neighbours)
 
     def decide(self, view: StreamView) -> Sequence[StreamDecision]:
         trained = self._trained

@@ -19,6 +19,7 @@ class StreamShape:
     hidden: int = field(default=100, metadata={"help": "first layer of the policy; the second has half of it"})
     layers: int = field(default=3, metadata={"help": "of the graph network"})
     hops: int = field(default=2, metadata={"help": "how far downstream the neighbours of an operator are"})
+    neighbours: int = field(default=8, metadata={"help": "SURE: of these, the nearest, at most"})
     snapshots: int = field(default=10, metadata={"help": "SURE: snapshots that are sampled of the history"})
     share: float = field(default=0.5, metadata={"help": "SURE: share of the neighbours sampled in each of them"})
     sampler: Sampler = field(
@@ -38,6 +39,7 @@ class StreamShape:
             ("hidden", 2, 4096),
             ("layers", 1, 16),
             ("hops", 1, 64),
+            ("neighbours", 1, 10_000),
             ("snapshots", 1, 10_000),
             ("share", 1e-3, 1.0),
         ):

@@ -8,7 +8,7 @@ between them.  It is unnecessary to look at all of it, so for each operator v a 
     theta = softmax(Omega)                          how much each snapshot matters
     k1 snapshots by Gumbel top-k of theta           without replacement
     phi = softmax(...)                              how much each downstream neighbour matters there, likewise
-    k2 of them in each                              a share of those within some hops
+    k2 of them in each                              a share of its own that are within some hops
 
 The subgraph is the chosen copies of v, consecutive ones joined, each joined to its chosen neighbours.  A graph
 isomorphism network (sum over neighbours, then a perceptron, some layers) and a sum over the subgraph encode it; a
@@ -26,7 +26,6 @@ over neighbours by the root of how many there may be, which changes nothing but 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +37,7 @@ from dovetail.schedulers.learned.stream.head import head, head_shapes
 from dovetail.schedulers.learned.stream.shape import StreamShape
 
 MOST_LOG_VARIANCE = 4.0
-NOT_THERE = -1e9
+NOT_THERE, TINY = -1e9, 1e-20
 
 
 class Noise(NamedTuple):
@@ -60,19 +59,15 @@ class Sampled(NamedTuple):
     encoded: Array  # (W, O, D) of the subgraph
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """How many are sampled, of how many there are."""
+def snapshots_taken(shape: StreamShape, history: int) -> int:
+    """k1."""
+    return history if shape.sampler == "none" else min(shape.snapshots, history)
 
-    snapshots: int
-    near: int
 
-    @classmethod
-    def of(cls, shape: StreamShape, history: int, graph: Graph) -> Sizes:
-        most = graph.near.shape[1]
-        if shape.sampler == "none":
-            return cls(history, most)
-        return cls(min(shape.snapshots, history), max(1, int(np.ceil(shape.share * most))))
+def neighbours_taken(shape: StreamShape, graph: Graph) -> Singles:
+    """(O,) k2 of each operator."""
+    count = graph.near_there.sum(axis=1)
+    return count if shape.sampler == "none" else np.ceil(shape.share * count)
 
 
 def shapes(shape: StreamShape) -> dict[str, tuple[int, ...]]:
@@ -90,13 +85,13 @@ def shapes(shape: StreamShape) -> dict[str, tuple[int, ...]]:
 def draw_noise(rng: np.random.Generator, shape: StreamShape, worlds: int, history: int, graph: Graph) -> Noise:
     operators, near = graph.near.shape
     size = (worlds, history, operators)
-    chosen = Sizes.of(shape, history, graph).snapshots
+    chosen = snapshots_taken(shape, history)
     normal = rng.standard_normal(size, np.float32)
     return Noise(normal, _gumbel(rng, size), _gumbel(rng, (worlds, chosen, operators, near)))
 
 
 def _gumbel(rng: np.random.Generator, size: tuple[int, ...]) -> Singles:
-    found: Singles = -np.log(rng.standard_exponential(size, np.float32) + 1e-20)
+    found: Singles = -np.log(rng.standard_exponential(size, np.float32) + TINY)
     return found
 
 
@@ -104,7 +99,6 @@ def forward(
     ops: Ops, shape: StreamShape, parameters: Parameters, features: Array, graph: Graph, noise: Noise | None
 ) -> tuple[Array, Sampled]:
     """(W, L, O, F) -> (W, O) means of actions, and what was sampled on the way."""
-    sizes = Sizes.of(shape, features.shape[1], graph)
     projected = ops.relu(linear(parameters, "project", features))  # (W, L, O, D)
     mean = linear(parameters, "time.mean", projected)[..., 0]
     log_variance = ops.clip(
@@ -112,31 +106,38 @@ def forward(
     )
     weights = mean if noise is None else mean + ops.constant(noise.normal) * ops.exp(0.5 * log_variance)
     theta = ops.softmax(weights, 1)
-    chosen = choose(ops, shape, theta, None if noise is None else noise.gumbel, sizes.snapshots, 1)
-    own, near, there = gather(ops, shape, parameters, projected, graph, theta, chosen, sizes, noise)
-    encoded = encode(ops, shape, parameters, own, near, there)
+    chosen = choose(
+        ops, shape, theta, None if noise is None else noise.gumbel, snapshots_taken(shape, features.shape[1])
+    )
+    part = gather(ops, shape, parameters, projected, graph, theta, chosen, noise)
+    encoded = encode(ops, shape, parameters, part)
     fed = linear(parameters, "feed.second", ops.relu(linear(parameters, "feed.first", encoded)))
     together = ops.concat([encoded + fed, projected[:, -1]], -1)
     return head(ops, parameters, together), Sampled(mean, log_variance, weights, chosen, theta, encoded)
 
 
-def choose(ops: Ops, shape: StreamShape, weights: Array, gumbel: Array | None, count: int, axis: int) -> Array:
-    """Positions of `count` draws without replacement; the largest where nothing is drawn.
+class Subgraph(NamedTuple):
+    """Of every operator in every world; N neighbours in all, in the order of the copies they belong to."""
 
-    A random sampler draws by noise alone; where nothing is drawn, positions at equal distances.
+    own: Array  # (W, k1, O, D) its chosen copies
+    near: Array  # (N, D) their chosen neighbours
+    anchor: Array  # (N,) whose: position among W * k1 * O copies
+
+
+def choose(ops: Ops, shape: StreamShape, weights: Array, gumbel: Singles | None, count: int) -> Array:
+    """(W, k1, O) snapshots, `count` draws without replacement; the largest where nothing is drawn.
+
+    A random sampler draws by noise alone; where nothing is drawn, snapshots at equal distances.
     """
     if shape.sampler == "random":
         if gumbel is None:
-            at = np.linspace(weights.shape[axis] - 1, 0, count).round().astype(np.int64)[::-1]
-            size = [1] * len(weights.shape)
-            size[axis] = count
-            full = tuple(count if k == axis % len(size) else n for k, n in enumerate(weights.shape))
-            return ops.broadcast(ops.constant(at.copy()).reshape(size), full)
-        return ops.largest(ops.constant(gumbel), count, axis)
+            at = np.linspace(0, weights.shape[1] - 1, count).round().astype(np.int64)
+            return ops.broadcast(ops.constant(at[None, :, None]), (weights.shape[0], count, *weights.shape[2:]))
+        return ops.largest(ops.constant(gumbel), count, 1)
     logits = ops.detached(weights)
     if gumbel is not None:
-        logits = ops.log(logits + 1e-20) + ops.constant(gumbel)
-    return ops.largest(logits, count, axis)
+        logits = ops.log(logits + TINY) + ops.constant(gumbel)
+    return ops.largest(logits, count, 1)
 
 
 def gather(
@@ -147,52 +148,57 @@ def gather(
     graph: Graph,
     theta: Array,
     chosen: Array,
-    sizes: Sizes,
     noise: Noise | None,
-) -> tuple[Array, Array, Array]:
-    """The subgraph: own copies (W, k1, O, D), neighbours (W, k1, O, k2, D), and which of these exist (.., k2, 1)."""
+) -> Subgraph:
     worlds, _, operators, _ = projected.shape
+    count = chosen.shape[1]
     world = ops.constant(np.arange(worlds)[:, None, None])
     operator = ops.constant(np.arange(operators)[None, None, :])
-    own = projected[world, chosen, operator]
-    own = own * gate(ops, ops.take(theta, chosen, 1), sizes.snapshots)[..., None]
-    near_index = ops.constant(graph.near)
-    there = ops.constant(graph.near_there)[None, None]
+    own = projected[world, chosen, operator] * gate(ops, count * ops.take(theta, chosen, 1))[..., None]
+    near_index, there = ops.constant(graph.near), ops.constant(graph.near_there)[None, None]
     other = linear(parameters, "near.other", projected)[..., 0]  # of every operator, before any is gathered
     scores = other[world[..., None], chosen[..., None], near_index[None, None]] + linear(parameters, "near.own", own)
     phi = ops.softmax(scores + (1.0 - there) * NOT_THERE, -1) * there
-    drawn = choose(ops, shape, phi + there * 1e-9, None if noise is None else noise.gumbel_near, sizes.near, -1)
-    exists = ops.take(ops.broadcast(there, tuple(phi.shape)), drawn, -1)[..., None]
-    picked = projected[world[..., None], chosen[..., None], _of_near(ops, near_index, drawn)]
-    picked = picked * gate(ops, ops.take(phi, drawn, -1), sizes.near)[..., None] * exists
-    return own, picked, exists
+    wanted = neighbours_taken(shape, graph)
+    picked = pick(ops, shape, ops.detached(phi), there, wanted, None if noise is None else noise.gumbel_near)
+    at_world, at_copy, at_operator, at_near = ops.where(picked)
+    near = projected[at_world, chosen[at_world, at_copy, at_operator], near_index[at_operator, at_near]]
+    chance = ops.constant(wanted)[at_operator] * phi[at_world, at_copy, at_operator, at_near]
+    anchor = (at_world * count + at_copy) * operators + at_operator
+    return Subgraph(own, near * gate(ops, chance)[..., None], anchor)
 
 
-def _of_near(ops: Ops, near: Array, drawn: Array) -> Array:
-    """(W, k1, O, k2) operators from positions among the neighbours."""
-    operator = ops.constant(np.arange(near.shape[0])[None, None, :, None])
-    return near[operator, drawn]
+def pick(ops: Ops, shape: StreamShape, phi: Array, there: Array, wanted: Singles, gumbel: Singles | None) -> Array:
+    """(W, k1, O, M) which neighbours are taken: so many of those that there are, as with `choose`."""
+    if shape.sampler == "random":
+        order = there + 0.0 * phi if gumbel is None else ops.constant(gumbel) + 0.0 * phi
+    else:
+        order = ops.log(phi + TINY) + (0.0 if gumbel is None else ops.constant(gumbel))
+    return ops.rank(order + (there - 1.0) * -NOT_THERE) < ops.constant(wanted)[:, None]
 
 
-def gate(ops: Ops, probability: Array, count: int) -> Array:
-    """1, with the gradient of the chance to be among `count` draws (straight-through)."""
-    soft = ops.clip(count * probability, 0.0, 1.0)
+def gate(ops: Ops, chance: Array) -> Array:
+    """1, with the gradient of the chance to be chosen (straight-through)."""
+    soft = ops.clip(chance, 0.0, 1.0)
     return 1.0 + soft - ops.detached(soft)
 
 
-def encode(ops: Ops, shape: StreamShape, parameters: Parameters, own: Array, near: Array, there: Array) -> Array:
+def encode(ops: Ops, shape: StreamShape, parameters: Parameters, part: Subgraph) -> Array:
     """(W, O, D): the graph isomorphism network over the subgraph, summed."""
-    count = own.shape[1]
-    scale = 1.0 / float(np.sqrt(3.0 + near.shape[-2]))
+    own, near, anchor = part
+    count, size = own.shape[1], own.shape
+    scale = 1.0 / float(np.sqrt(3.0 + shape.share * shape.neighbours))
+    copies = size[0] * size[1] * size[2]
     for layer in range(shape.layers):
         keep = 1.0 + parameters[f"gin.{layer}.self"]
         zero = own[:, :1] * 0.0
-        before = ops.concat([zero, own[:, :-1]], 1) if count > 1 else zero
-        after = ops.concat([own[:, 1:], zero], 1) if count > 1 else zero
-        next_own = perceptron(ops, parameters, layer, scale * (keep * own + ops.sum(near, -2) + before + after))
-        near = perceptron(ops, parameters, layer, scale * (keep * near + own[..., None, :])) * there
-        own = next_own
-    return (ops.sum(own, 1) + ops.sum(ops.sum(near, -2), 1)) / count
+        before = ops.concat([zero, own[:, :-1]], 1)
+        after = ops.concat([own[:, 1:], zero], 1)
+        around = ops.sum_by(near, anchor, copies).reshape(size) + before + after
+        joined = keep * near + own.reshape(copies, -1)[anchor]
+        own = perceptron(ops, parameters, layer, scale * (keep * own + around))
+        near = perceptron(ops, parameters, layer, scale * joined)
+    return (ops.sum(own, 1) + ops.sum(ops.sum_by(near, anchor, copies).reshape(size), 1)) / count
 
 
 def perceptron(ops: Ops, parameters: Parameters, layer: int, x: Array) -> Array:
