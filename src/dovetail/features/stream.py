@@ -112,19 +112,19 @@ class Around:
     """Mean, maximum and sum over the operators on one side of each."""
 
     def __init__(self, of: Ints, others: Ints, count: int) -> None:
+        order = np.argsort(of, kind="stable")
         self.count = np.bincount(of, minlength=count)
-        most = max(int(self.count.max(initial=0)), 1)
-        self._index, self._there = np.zeros((count, most), np.int64), np.zeros((count, most))
-        used = np.zeros(count, np.int64)
-        for operator, other in zip(of, others, strict=True):
-            self._index[operator, used[operator]], self._there[operator, used[operator]] = other, 1.0
-            used[operator] += 1
+        self._others = others[order]
+        self._whose, self._starts = np.unique(of[order], return_index=True)
 
     def of(self, values: Floats) -> tuple[Floats, Floats, Floats]:
         """Each (H, O), of values (H, O) that are 0 or more; 0 where there is nobody."""
-        seen = values[:, self._index] * self._there
-        total = seen.sum(axis=-1)
-        return total / np.maximum(self.count, 1), seen.max(axis=-1), total
+        total, most = np.zeros(values.shape), np.zeros(values.shape)
+        if len(self._others):
+            seen = values[:, self._others]
+            total[:, self._whose] = np.add.reduceat(seen, self._starts, axis=1)
+            most[:, self._whose] = np.maximum.reduceat(seen, self._starts, axis=1)
+        return total / np.maximum(self.count, 1), most, total
 
 
 def cost_s(view: StreamView) -> Floats:

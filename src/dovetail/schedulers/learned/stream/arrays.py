@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import csr_array
 
 Array = Any
 """A numpy array or a torch tensor of float32 (or of int64, where it is an index)."""
@@ -92,11 +93,9 @@ class NumpyOps:
         return np.nonzero(x)
 
     def sum_by(self, x: Array, group: Array, count: int) -> Array:
-        found = np.zeros((count, x.shape[-1]), x.dtype)
-        if len(group):
-            starts = np.flatnonzero(np.diff(group, prepend=-1))
-            found[group[starts]] = np.add.reduceat(x, starts, axis=0)
-        return found
+        ends = np.searchsorted(group, np.arange(count + 1))
+        rows = csr_array((np.ones(len(group), x.dtype), np.arange(len(group)), ends), shape=(count, len(group)))
+        return rows @ x
 
     def take(self, x: Array, index: Array, axis: int) -> Array:
         return np.take_along_axis(x, index, axis)
