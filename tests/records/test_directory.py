@@ -141,6 +141,9 @@ def test_find(shared_records: Path) -> None:
         records.find(run="dag-srt-s0")
     with pytest.raises(RecordError, match=r"no run of 'dag/fairr' .* did you mean 'dag/fair'\?"):
         records.find(scheduler="dag/fairr")
+    with pytest.raises(RecordError, match="no run of 'zzz' was kept in full") as caught:
+        records.find(scheduler="zzz")
+    assert str(caught.value).count("dag/fifo") == 1
     with pytest.raises(RecordError, match="5 runs; name one of them with --run: dag-fair-s0, dag-fifo-s0"):
         records.find()
     with pytest.raises(UnknownName):

@@ -84,9 +84,9 @@ class Records:
             wanted = {scheduler, f"{self.family}/{scheduler}"}
             chosen = tuple(entry for entry in self.runs if entry.scheduler in wanted)
             if not chosen:
-                there = ", ".join(sorted({entry.scheduler for entry in self.runs}))
-                hint = did_you_mean(scheduler, [entry.scheduler for entry in self.runs])
-                raise RecordError(f"{self.directory}: no run of {scheduler!r} was kept in full, only of {there}{hint}")
+                there = sorted({entry.scheduler for entry in self.runs})
+                hint = did_you_mean(scheduler, there) or f", only of {', '.join(there)}"  # it names them if they are few
+                raise RecordError(f"{self.directory}: no run of {scheduler!r} was kept in full{hint}")
         if len(chosen) > 1:
             names = ", ".join(entry.run for entry in chosen)
             raise RecordError(f"{self.directory}: {len(chosen)} runs; name one of them with --run: {names}")
