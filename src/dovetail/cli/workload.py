@@ -140,6 +140,7 @@ def _configure_import(parser: argparse.ArgumentParser) -> None:
     )
     gpu.add_argument("--to", metavar="S|SHARE%", help="the same for jobs from then on; rates, too")
     gpu.add_argument("--kind", help="what all jobs with GPUs train (drawn)")
+    gpu.add_argument("--speeds", type=Path, metavar="FILE", help="speeds that kinds are known by (the shipped ones)")
     gpu.add_argument("--kinds-seed", type=seed, metavar="N", help="of kinds and estimates that are drawn (0)")
     gpu.add_argument("--error-sigma", type=float, metavar="S", help="of estimates that nobody made (0.5)")
     gpu.add_argument("--cpus-per-gpu", type=float, metavar="N", help="where the trace does not say (4)")

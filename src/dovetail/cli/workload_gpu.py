@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DESCRIBE = {"cluster": None, "jobs": None, "seed": 0, "beside": None, "speeds": None}
 GENERATE = {"cluster": None, "load": None, "interval": None}
-_FILLED_IN = ("cluster", "longest", "from", "to", "kind", "kinds_seed", "error_sigma")
+_FILLED_IN = ("cluster", "longest", "from", "to", "kind", "speeds", "kinds_seed", "error_sigma")
 IMPORT = {
     "alibaba-gpu2023": _FILLED_IN,
     "alibaba-pai2020": _FILLED_IN,

@@ -55,6 +55,44 @@ def test_every_fault_is_found(tmp_path, text, faults):
     assert [(fault.row, fault.field) for fault in caught.value.faults] == faults
 
 
+def test_what_is_wrong_with_a_number_is_said(tmp_path):
+    with pytest.raises(InvalidWorkload) as caught:
+        read_gpu_csv(write(tmp_path, "work_s,gpus,workers\n-5,x,0\n,-1,inf\n"))
+    assert [(fault.problem, fault.expected) for fault in caught.value.faults] == [
+        ("too small: -5", "a number above 0"),
+        ("not a number: 'x'", "a number from 0 upwards"),
+        ("too small: 0", "a number from 1 upwards"),
+        ("missing", "a number above 0"),
+        ("too small: -1", "a number from 0 upwards"),
+        ("not finite", "a number from 1 upwards"),
+    ]
+
+
+def test_a_kind_without_speeds_is_refused_with_its_row(tmp_path):
+    path = write(tmp_path, "work_s,kind,gpus\n5,lm-b5,1\n6,lm-b6,1\n7,,0\n8,our-net,1\n")
+    with pytest.raises(InvalidWorkload) as caught:
+        read_gpu_csv(path)
+    first, second = caught.value.faults
+    assert (first.row, first.field, second.row) == (3, "kind", 5)
+    assert "no speeds are known of 'lm-b6'; did you mean 'lm-b5'" in first.problem and "--speeds" in first.expected
+
+
+def test_kinds_of_speeds_of_ones_own(tmp_path):
+    speeds = tmp_path / "speeds.csv"
+    speeds.write_text("type,kind,speed\nV100,our-net,10\nA100,our-net,20\n")
+    own = GpuReadOptions(speeds=speeds)
+    path = write(tmp_path, "work_s,kind,gpus\n5,our-net,1\n7,,0\n")
+    assert read_gpu_csv(path, own).source.recorded.kind_name == ("our-net", "cpu")
+    with pytest.raises(InvalidWorkload, match=r"lm-b5.*a kind of .*speeds.csv"):
+        read_gpu_csv(write(tmp_path, "work_s,kind\n5,lm-b5\n"), own)
+    unsaid = write(tmp_path, "work_s\n5\n")
+    with pytest.raises(ConfigError, match=r"j.csv:2: .* --kind names one"):
+        read_gpu_csv(unsaid, own)
+    assert read_gpu_csv(unsaid, GpuReadOptions(kind="our-net", speeds=speeds)).source.recorded.kind_name == ("our-net",)
+    with pytest.raises(ConfigError, match="--kind 'our-net': unknown"):
+        read_gpu_csv(unsaid, GpuReadOptions(kind="our-net"))
+
+
 def test_options_that_cannot_be():
     for given in ({"error_sigma": -1.0}, {"longest_s": 0.0}, {"cpus_per_gpu": 0.0}, {"kind": " "}):
         with pytest.raises(ConfigError):

@@ -58,6 +58,13 @@ def test_trailing_bars_of_the_other_option(tmp_path):
     assert read_sacct(write(tmp_path, text)).source.recorded.job_name == ("17",)
 
 
+def test_raw_numbers_of_jobs(tmp_path):
+    raw = HEAD.replace("JobID", "JobIDRaw") + LINES
+    assert read_sacct(write(tmp_path, raw)).source.recorded.job_name == ("17", "22+1", "23")
+    both = "JobID|JobIDRaw|State|Submit|ElapsedRaw|ReqTRES\n17_3|99|COMPLETED|10|60|cpu=1,gres/gpu=1,node=1\n"
+    assert read_sacct(write(tmp_path, both)).source.recorded.job_name == ("17_3",)
+
+
 def number(value):
     return {"set": True, "infinite": False, "number": value}
 

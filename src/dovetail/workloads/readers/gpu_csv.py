@@ -9,7 +9,7 @@ and these may be missing, as a column or in single rows:
     job          name, unique (job-1, job-2, ...)
     arrival_s    seconds (0); they are counted from the first
     user         (unknown)
-    kind         what is trained, as the speed model calls it (drawn; `cpu` without GPUs)
+    kind         what is trained, as the shipped speeds, or those of a file, call it (drawn; `cpu` without GPUs)
     workers      1 or more, all at once (1)
     gpus         of one worker: 0, a share of one, or whole ones (1)
     cpus         of one worker (4 for each GPU, 1 without)

@@ -1,11 +1,12 @@
 """What readers of gpu traces have in common: rows become a recorded workload, and what traces do not say is filled in.
 
 Traces of clusters do not say what is trained.  Unless a kind is given for all, kinds are drawn with a seed, as popular
-as in the generator; jobs without GPUs are of the kind `cpu`.  Where nobody estimated how long a job takes, its estimate
-is its work times a lognormal error, drawn with the same seed.  How long a job ran, on whatever GPU, counts as its work
-at speed 1.  Jobs are sorted by arrival and the first comes at 0.  Jobs that do not fit the cluster when it is empty are
-left out.  All of this is counted in notes.  A part of the trace (`start`, `end`) has the jobs of the whole as they are:
-it is cut out after everything is drawn.
+as in the generator; jobs without GPUs are of the kind `cpu`.  A kind must be one that speeds are known of: the shipped
+ones, or those of a file (`speeds`), with which such a workload is then run.  Where nobody estimated how long a job
+takes, its estimate is its work times a lognormal error, drawn with the same seed.  How long a job ran, on whatever GPU,
+counts as its work at speed 1.  Jobs are sorted by arrival and the first comes at 0.  Jobs that do not fit the cluster
+when it is empty are left out.  All of this is counted in notes.  A part of the trace (`start`, `end`) has the jobs of
+the whole as they are: it is cut out after everything is drawn.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ import pyarrow as pa
 
 from dovetail.cluster.gpu import GpuCluster
 from dovetail.cluster.gpu_clusters import read_cluster
-from dovetail.cluster.gpu_speed import CPU_KIND
+from dovetail.cluster.gpu_speed import CPU_KIND, default_speeds
+from dovetail.cluster.gpu_speed_file import read_speeds
 from dovetail.core.delimited import refusal
 from dovetail.core.errors import ConfigError, Fault, InvalidWorkload
+from dovetail.core.suggest import did_you_mean
 from dovetail.workloads.generate.gpu_cloud import GpuCloud
 from dovetail.workloads.gpu import GpuWorkload
 from dovetail.workloads.gpu_alone import fits
@@ -43,6 +46,7 @@ class GpuReadOptions:
 
     cluster: str | None = None  # none: that of the trace, or the reader's own
     kind: str | None = None  # of all jobs with GPUs; none: drawn
+    speeds: Path | None = None  # whose kinds of training there are; none: those of the shipped speeds
     longest_s: float | None = None  # longer jobs are left out: services, in traces that have them
     seed: int = 0
     error_sigma: float = 0.5
@@ -105,6 +109,7 @@ def finish(
         raise InvalidWorkload([Fault(name, None, None, f"no jobs that ran{why}", "at least one")])
     rows = sorted(rows, key=lambda row: row.arrival_s)
     table = _table(rows, options)
+    faults += _kind_faults(rows, table["kind"].to_pylist(), options)
     for fault in job_faults("", table):
         assert fault.row is not None
         row, problem = rows[fault.row], fault.problem
@@ -151,6 +156,28 @@ def _table(rows: Sequence[GpuRow], options: GpuReadOptions) -> pa.Table:
         [row.work_s for row in rows],
         estimate_s,
     )
+
+
+def _kind_faults(rows: Sequence[GpuRow], kinds: Sequence[str], options: GpuReadOptions) -> list[Fault]:
+    """Of rows that name a kind without speeds.  What is said for all, or drawn, is the importing person's affair."""
+    known = (default_speeds() if options.speeds is None else read_speeds(options.speeds)).kind_name
+    whose = "the shipped speeds, or --speeds FILE with your own" if options.speeds is None else f"{options.speeds}"
+    if options.kind is not None and options.kind not in known:
+        raise ConfigError(
+            f"--kind {options.kind!r}: unknown{did_you_mean(options.kind, known)}; expected one of {whose}"
+        )
+    faults = []
+    for row, kind in zip(rows, kinds, strict=True):
+        if kind in known:
+            continue
+        if row.kind is None:
+            raise ConfigError(
+                f"{row.file}:{row.line}: what it trains is not said, and {kind!r}, which was drawn, is not in {whose}; "
+                "--kind names one for all such jobs"
+            )
+        problem = f"no speeds are known of {kind!r}{did_you_mean(kind, known)}"
+        faults.append(Fault(row.file, row.line, "kind", problem, f"a kind of {whose}"))
+    return faults
 
 
 def _kinds() -> tuple[tuple[str, ...], np.ndarray[tuple[int], np.dtype[np.float64]]]:
@@ -265,14 +292,20 @@ class Numbers:
         except ValueError:
             value = math.nan
         if not least <= value < math.inf:
-            self.refuse(
-                line, name, f"not a number: {text!r}" if text else "missing", f"a number from {least:g} upwards"
-            )
+            expected = f"a number from {least:g} upwards" if least == 0 or least >= 1 else "a number above 0"
+            self.refuse(line, name, _not_so(text, value), expected)
             return None
         return value
 
     def refuse(self, line: int, name: str | None, problem: str, expected: str) -> None:
         self.faults.append(Fault(self.file, line, name, problem, expected))
+
+
+def _not_so(text: str, value: float) -> str:
+    """What is wrong with a number that is refused."""
+    if math.isnan(value):
+        return f"not a number: {text!r}" if text else "missing"
+    return "not finite" if math.isinf(value) else f"too small: {text}"
 
 
 def whole_gpus(gpus: float) -> float:

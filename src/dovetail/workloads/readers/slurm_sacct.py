@@ -3,7 +3,7 @@
     sacct -a -P -o JobID,User,State,Submit,ElapsedRaw,Timelimit,NNodes,ReqTRES,AllocTRES > jobs.txt
     sacct -a --json > jobs.json
 
-Needed are JobID, State, Submit, Elapsed or ElapsedRaw, and ReqTRES or AllocTRES, such as
+Needed are JobID or JobIDRaw, State, Submit, Elapsed or ElapsedRaw, and ReqTRES or AllocTRES, such as
 `billing=4,cpu=4,gres/gpu:a100=2,mem=16G,node=1`; others are ignored.  What was asked for counts, or else what was
 given.
 
@@ -28,6 +28,7 @@ from dovetail.workloads.readers.slurm_fields import Accounted, Tres, elapsed_s, 
 from dovetail.workloads.readers.slurm_json import read_jobs
 
 NEEDED = ("jobid", "state", "submit")
+OTHER_NAMES = {"jobidraw": "jobid"}  # the same job, array tasks and parts by numbers of their own
 UNFINISHED = ("PENDING", "RUNNING", "SUSPENDED", "REQUEUED", "RESIZING", "CONFIGURING", "COMPLETING", "REQUEUE_HOLD")
 GB_PER_CPU = 4.0
 
@@ -84,6 +85,7 @@ def _row(file: str, job: Accounted, types: str, faults: list[Fault]) -> GpuRow |
 def _lines(path: Path, text: str, faults: list[Fault]) -> list[Accounted]:
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     header = [name.strip().lower() for name in lines[0][1].split("|")]
+    header = [name if OTHER_NAMES.get(name, name) in header else OTHER_NAMES.get(name, name) for name in header]
     for name in NEEDED:
         if name not in header:
             faults.append(Fault(str(path), lines[0][0], name, "missing column", f"{', '.join(NEEDED)} (sacct -P -o)"))
