@@ -5,13 +5,16 @@
 
 SURE samples a few snapshots of the history; ASTGCN and CCRNN read all of it, and so does SURE without its sampler.  All
 of them decide by the same code, with numpy, features and everything included.  Networks are untrained: that takes as
-long.  CPU time, the median of some decisions.
+long.  CPU time on one thread, the median of some decisions.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy is imported
 
 import numpy as np
 

@@ -39,13 +39,13 @@ class StreamView(NamedTuple):
     op_input_rate: Floats  # (H, O) records that became available to it
     op_rate: Floats  # (H, O) records it processed
     op_busy: Floats  # (H, O) share of its instances' time spent processing, 0 .. 1
-    op_blocked: Floats  # (H, O) share of their time it could have processed, but nobody took its output; busy + blocked <= 1
+    op_blocked: Floats  # (H, O) share of their time in which nobody took its output; busy + blocked <= 1
     op_queued: Floats  # (H, O) records waiting at it or in it, at the end; for sources also those not fetched yet
     op_latency_s: Floats  # (H, O) mean time records spent at it, those still waiting counted
     op_parallelism: Ints  # (H, O) at the end
     # jobs, by snapshot
     job_rate: Floats  # (H, J) records that arrived from outside
-    job_latency_s: Floats  # (H, J) mean time from arrival to the last sink; of the oldest one waiting where nothing left
+    job_latency_s: Floats  # (H, J) mean time from arrival to the last sink; where nothing left, of the oldest waiting
     job_lag: Floats  # (H, J) records that arrived and have not left the last sink, at the end
     job_down_share: Floats  # (H, J) share of the snapshot in which it stood still
 
@@ -90,7 +90,7 @@ REASON_TEXT: dict[Reason, str] = {
 class StreamDecision(NamedTuple):
     """One operator gets this many instances.  All decisions of an answer are carried out together, or none of them.
 
-    `demand` explains: how many instances, as a fraction, the scheduler thinks would be busy all the time (nan: not said).
+    `demand` explains: how many instances the scheduler thinks would be busy all the time, a fraction (nan: not said).
     """
 
     operator: int
