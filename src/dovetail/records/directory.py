@@ -85,7 +85,8 @@ class Records:
             chosen = tuple(entry for entry in self.runs if entry.scheduler in wanted)
             if not chosen:
                 there = sorted({entry.scheduler for entry in self.runs})
-                hint = did_you_mean(scheduler, there) or f", only of {', '.join(there)}"  # it names them if they are few
+                # a few names are all in the hint
+                hint = did_you_mean(scheduler, there) or f", only of {', '.join(there)}"
                 raise RecordError(f"{self.directory}: no run of {scheduler!r} was kept in full{hint}")
         if len(chosen) > 1:
             names = ", ".join(entry.run for entry in chosen)
