@@ -129,7 +129,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path):
 def test_the_card_says_how_it_was_made(tmp_path):
     train(tmp_path / "run")
     card = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
-    assert card["kind"] == "stream-policy" and card["network"] == "sure"
+    assert card["kind"] == "stream-sure"
     assert card["command"] == "the command" and card["objective"] == "reward"
     assert [point["iteration"] for point in card["curve"]] == [2, 4]
     kept = load_checkpoint(tmp_path / "run" / "checkpoint")

@@ -94,11 +94,13 @@ def _held_out(network: TrainedNetwork, asked: Arguments, results: MatrixResults,
     """The table in short."""
     document = results.comparison(yardstick).as_json({})
     rows = {_label(row, network): row for row in document["rows"]}
+    percent = any(row["vs_best_heuristic_pct"] is not None for row in rows.values())
+    difference = "vs_best_heuristic_pct" if percent else "vs_best_heuristic"  # in units of what may be below 0
     return {
         "seeds": [asked.seed_range[0], asked.seed_range[-1]],
         "best_heuristic": document["best_heuristic"],
         yardstick: {name: row["metrics"][yardstick] for name, row in rows.items()},
-        "vs_best_heuristic_pct": {name: row["vs_best_heuristic_pct"] for name, row in rows.items()},
+        difference: {name: row[difference] for name, row in rows.items()},
     }
 
 

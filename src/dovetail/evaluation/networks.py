@@ -66,6 +66,18 @@ KINDS = (
         yardsticks={"jct-and-fee": "avg_jct_s"},
         others="heuristics",
     ),
+    *(
+        NetworkKind(
+            kind=f"stream-{network}",
+            family="stream",
+            scheduler=f"stream/{network}",
+            module="dovetail.schedulers.learned.stream.checkpoint",
+            loader="dovetail.schedulers.learned.stream.checkpoint",
+            yardsticks={"reward": "reward"},
+            others="stream/flink,stream/ds2:utilisation=0.4,stream/quantile,stream/oracle",
+        )
+        for network in ("sure", "deepwave", "dream", "tvw-rl", "astgcn", "ccrnn")
+    ),
 )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.sparse import csr_array
 
 Array = Any
 """A numpy array or a torch tensor of float32 (or of int64, where it is an index)."""
@@ -94,8 +93,12 @@ class NumpyOps:
 
     def sum_by(self, x: Array, group: Array, count: int) -> Array:
         ends = np.searchsorted(group, np.arange(count + 1))
-        rows = csr_array((np.ones(len(group), x.dtype), np.arange(len(group)), ends), shape=(count, len(group)))
-        return rows @ x
+        found = np.zeros((count, x.shape[-1]), x.dtype)
+        for place in range(int(np.diff(ends).max(initial=0))):  # the first row of each group, the second, ...
+            at = ends[:-1] + place
+            there = np.flatnonzero(at < ends[1:])
+            found[there] += x[at[there]]
+        return found
 
     def take(self, x: Array, index: Array, axis: int) -> Array:
         return np.take_along_axis(x, index, axis)

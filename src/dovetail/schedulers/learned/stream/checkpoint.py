@@ -16,6 +16,7 @@ from dovetail.schedulers.learned.checkpoint_files import (
     both_paths,
     check_columns,
     check_parameters,
+    read_card,
     read_files,
     write_files,
 )
@@ -23,7 +24,8 @@ from dovetail.schedulers.learned.stream.arrays import Parameters
 from dovetail.schedulers.learned.stream.kinds import KINDS, parameter_shapes
 from dovetail.schedulers.learned.stream.shape import StreamShape
 
-KIND = "stream-policy"
+FAMILY = "stream-"
+"""Cards of these networks say `stream-` and the kind of network."""
 BUNDLED = Path(__file__).parent / "checkpoints"
 
 
@@ -45,24 +47,23 @@ def save_checkpoint(path: Path, checkpoint: StreamCheckpoint) -> Path:
     facts = {
         "features": features.NAME,
         "feature_columns": list(features.COLUMNS),
-        "network": checkpoint.network,
         "shape": asdict(checkpoint.shape),
     }
     arrays = {name: np.ascontiguousarray(value, dtype=np.float32) for name, value in checkpoint.parameters.items()}
     check_parameters(both_paths(path)[0], parameter_shapes(checkpoint.network, checkpoint.shape), arrays)
-    return write_files(path, KIND, {**facts, **checkpoint.card}, arrays)
+    return write_files(path, FAMILY + checkpoint.network, {**facts, **checkpoint.card}, arrays)
 
 
 def load_checkpoint(path: Path, network: str | None = None) -> StreamCheckpoint:
     """Read a checkpoint by either of its files, or by the name they share; `network`: the kind it has to be of."""
     weights, card = both_paths(path)
-    document, arrays = read_files(path, KIND)
-    check_columns(card, features.NAME, document.get("feature_columns"), list(features.COLUMNS))
-    kind = document.get("network")
+    kind = str(read_card(path)[1].get("kind")).removeprefix(FAMILY)
     if kind not in KINDS:
-        raise CheckpointError(f"{card}: network is {kind!r}; expected one of {', '.join(KINDS)}")
+        raise CheckpointError(f"{card}: kind is {kind!r}; expected one of {', '.join(FAMILY + one for one in KINDS)}")
     if network is not None and kind != network:
         raise CheckpointError(f"{card}: a network of kind {kind}; stream/{network} takes its own only")
+    document, arrays = read_files(path, FAMILY + kind)
+    check_columns(card, features.NAME, document.get("feature_columns"), list(features.COLUMNS))
     facts = document.get("shape")
     if not isinstance(facts, dict):
         raise CheckpointError(f"{card}: shape is {facts!r}; not a card that `dovetail train` wrote")
@@ -71,5 +72,5 @@ def load_checkpoint(path: Path, network: str | None = None) -> StreamCheckpoint:
     except ConfigError as error:
         raise CheckpointError(str(error)) from error
     check_parameters(weights, parameter_shapes(kind, shape), arrays)
-    known = ("format", "kind", "features", "feature_columns", "network", "shape")
+    known = ("format", "kind", "features", "feature_columns", "shape")
     return StreamCheckpoint(kind, shape, arrays, {key: value for key, value in document.items() if key not in known})

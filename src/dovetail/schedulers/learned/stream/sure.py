@@ -66,8 +66,8 @@ def snapshots_taken(shape: StreamShape, history: int) -> int:
 
 def neighbours_taken(shape: StreamShape, graph: Graph) -> Singles:
     """(O,) k2 of each operator."""
-    count = graph.near_there.sum(axis=1)
-    return count if shape.sampler == "none" else np.ceil(shape.share * count)
+    count: Singles = graph.near_there.sum(axis=1)
+    return count if shape.sampler == "none" else np.ceil(np.float32(shape.share) * count)
 
 
 def shapes(shape: StreamShape) -> dict[str, tuple[int, ...]]:
