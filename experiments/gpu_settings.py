@@ -1,13 +1,17 @@
 """GPU jobs: all schedulers on three sizes of cluster, of one type of GPU and of four, as in the paper of DAS.
 
     .venv/bin/python experiments/gpu_settings.py --write
+    .venv/bin/python experiments/gpu_settings.py --only small-mixed medium-mixed large-mixed --searches 8 --write
     .venv/bin/python experiments/gpu_settings.py --only small medium --das mine=runs/das/checkpoint
 
 All schedulers meet the same sequences (seeds 0, 1, ...; training takes others), and differences are paired.  Published
 baselines are those that DAS was published with; the others are what users run today, and orders and places of ours.
 The yardstick is the best published one of each size: by completion time for completion times, by fee for fees.
 
-`--das NAME=CHECKPOINT` takes several networks (the bundled one; none: `--das` alone).
+`--das NAME=CHECKPOINT` takes several networks (the bundled one; none: `--das` alone).  A search takes half a minute for
+a sequence on 128 machines; `--searches N` gives it N of them there, and all are then compared with it on these.
+
+Clusters of one type of GPU and of four have a file each in experiments/results/, which is written whole or not at all.
 
 Comparisons are kept in OUT, a directory for each setting, which `dovetail report` reads, and gone on with.
 """
@@ -55,8 +59,11 @@ MODERN = (
     "gpu/fifo+most-allocated",
     "gpu/fifo+fgd",
 )
+SEARCHES = ("gpu/malo", "gpu/mosa")
 SIZES = ("small", "medium", "large")
 MIXED = tuple(f"{size}-mixed" for size in SIZES)
+CLUSTERS = {"gpu_settings": ("of one type of GPU", SIZES), "gpu_settings_mixed": ("of four types of GPUs", MIXED)}
+"""File of results: clusters, settings."""
 DAS, BUNDLED = "gpu/das", "auto"
 JCT, FEE = "avg_jct_s", "avg_fee_usd"
 MINUTE_S = 60.0
@@ -74,8 +81,10 @@ class Point:
         return float(self.values[name][metric].mean())
 
     def best(self, metric: str, among: Sequence[str] = PUBLISHED) -> str:
-        """The lowest mean."""
-        return min((name for name in among if name in self.values), key=lambda name: self.mean(name, metric))
+        """The lowest mean, on the sequences that all of them have met."""
+        there = [name for name in among if name in self.values]
+        shared = min(len(self.values[name][metric]) for name in there)
+        return min(there, key=lambda name: float(self.values[name][metric][:shared].mean()))
 
     def difference(self, name: str, other: str, metric: str) -> Interval:
         """Paired, in percent, on the sequences that both have met."""
@@ -88,8 +97,17 @@ def measured(name: str, options: Sequence[str], specs: Sequence[str], args: argp
     """Run what is missing."""
     where = args.out / name
     words = ("compare", "gpu", *options, "--out", str(where), "--workers", str(args.workers))
-    dovetail(*words, "--seeds", str(args.seeds), "--schedulers", ",".join(specs))
+    few = searches_on(name, args)
+    dear = [spec for spec in specs if few < args.seeds and spec in SEARCHES]
+    for seeds, chosen in ((args.seeds, [spec for spec in specs if spec not in dear]), (few, dear)):
+        if chosen:
+            dovetail(*words, "--seeds", str(seeds), "--schedulers", ",".join(chosen))
     return read_point(name, where, args.seeds)
+
+
+def searches_on(name: str, args: argparse.Namespace) -> int:
+    """Sequences that the searches are given: fewer only where they take long."""
+    return min(args.searches or args.seeds, args.seeds) if name.startswith("large") else args.seeds
 
 
 def read_point(name: str, directory: Path, seeds: int) -> Point:
@@ -189,6 +207,9 @@ def cost_table(points: Sequence[Point], titles: Mapping[str, str]) -> str:
 
 def add_options(parser: argparse.ArgumentParser, out: Path) -> None:
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument(
+        "--searches", type=int, metavar="N", help="sequences of a search on `large` ones (as of others)"
+    )
     parser.add_argument("--workers", type=int, default=1, help="processes (1)")
     parser.add_argument("--das", nargs="*", type=named, default=[(BUNDLED, BUNDLED)], metavar="NAME=CHECKPOINT")
     parser.add_argument("--out", type=Path, default=out)
@@ -206,20 +227,36 @@ def main() -> None:
     add_options(parser, Path("runs/gpu_settings"))
     parser.add_argument("--only", nargs="+", choices=(*SIZES, *MIXED), default=(*SIZES, *MIXED), metavar="NAME")
     args = parser.parse_args()
+    half = [part for _, part in CLUSTERS.values() if 0 < len(set(part) & set(args.only)) < len(part)]
+    if args.write and half:
+        parser.error(f"--write records all sizes of a kind of cluster: --only {' '.join(half[0])}")
     titles = shown(args.das)
     points = {name: measured(name, ("--workload", name), list(titles), args) for name in args.only}
+    for file, (kind, names) in CLUSTERS.items():
+        here = [points[name] for name in names if name in points]
+        if here:
+            publish(file, f"GPU jobs in every setting: clusters {kind}", text_of(here, titles, args), write=args.write)
+
+
+def text_of(points: Sequence[Point], titles: Mapping[str, str], args: argparse.Namespace) -> str:
     texts = [
         f"Sequences of seeds 0 to {args.seeds - 1}. Means with 95 % intervals (bootstrap over sequences); differences "
         "are paired, sequence by sequence. Published: the baselines of the paper of DAS."
     ]
-    for title, names in (("of one type of GPU", SIZES), ("of four types of GPUs", MIXED)):
-        here = [points[name] for name in names if name in points]
-        texts += [f"## `{point.name}`\n\n{scheduler_table(point, titles)}" for point in here]
-        if len(here) > 1:
-            about = "JCT in minutes / fee in dollars; differences are the mean of those of the sizes."
-            texts.append(f"## All sizes, clusters {title}\n\n{about}\n\n{average_table(here, titles)}")
-    texts.append(f"## CPU seconds of a sequence\n\n{cost_table(list(points.values()), titles)}")
-    publish("gpu_settings", "GPU jobs in every setting", "\n\n".join(texts), write=args.write)
+    for point in points:
+        few = searches_on(point.name, args)
+        if few < args.seeds:
+            searches = " and ".join(f"`{name}`" for name in SEARCHES)
+            texts[0] += (
+                f" On `{point.name}` the searches {searches} met the first {few} only: differences to them, and which "
+                "is the best published, are of these; means are of all that each met."
+            )
+        texts.append(f"## `{point.name}`\n\n{scheduler_table(point, titles)}")
+    if len(points) > 1:
+        about = "JCT in minutes / fee in dollars; differences are the mean of those of the sizes."
+        texts.append(f"## All sizes\n\n{about}\n\n{average_table(points, titles)}")
+    texts.append(f"## CPU seconds of a sequence\n\n{cost_table(points, titles)}")
+    return "\n\n".join(texts)
 
 
 if __name__ == "__main__":

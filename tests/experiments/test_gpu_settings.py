@@ -81,13 +81,33 @@ def test_it_runs_keeps_and_records(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
         gpu_settings, "measured", lambda name, words, *rest: options(name, (*words, "--jobs", "10"), *rest)
     )
-    words = ["--only", "small", "medium", "--seeds", "2", "--out", str(tmp_path), "--write"]
+    monkeypatch.setattr(gpu_settings, "SEARCHES", ("gpu/tetris",))
+    words = ["--only", "small", "medium", "large", "--seeds", "2", "--searches", "1", "--out", str(tmp_path), "--write"]
     monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words, "--das"])
     gpu_settings.main()
     assert "gpu/das" not in capsys.readouterr().out.replace("the paper of DAS", "")
     monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words])
     gpu_settings.main()
     written = (tmp_path / "results" / "gpu_settings.md").read_text()
-    assert "## `medium`" in written and "## All sizes, clusters of one type of GPU" in written
+    assert "## `medium`" in written and "## All sizes\n" in written
+    assert "clusters of one type of GPU" in written.splitlines()[0]
+    assert "On `large` the searches `gpu/tetris` met the first 1 only" in written
+    rows = [line for line in written.splitlines() if line.startswith("| `gpu/tetris`")]
+    assert [row.split("|")[-2].strip() for row in rows[:3]] == ["2", "2", "1"]
+    assert not (tmp_path / "results" / "gpu_settings_mixed.md").exists()
     assert "**`gpu/das` (auto)**" in written
     assert "## CPU seconds of a sequence" in written and written.splitlines()[-1] in capsys.readouterr().out
+
+
+def test_half_of_a_file_is_not_written(monkeypatch, capsys):
+    monkeypatch.setattr(
+        sys, "argv", ["gpu_settings.py", "--only", "small", "medium", "large", "large-mixed", "--write"]
+    )
+    with pytest.raises(SystemExit):
+        gpu_settings.main()
+    assert "--only small-mixed medium-mixed large-mixed" in capsys.readouterr().err
+
+
+def test_the_best_is_chosen_on_shared_sequences():
+    assert point(malo=[10], fifo=[11, 1]).best(JCT) == BEST
+    assert point(malo=[10], fifo=[11, 1]).difference(OTHER, BEST, JCT).mean == pytest.approx(10.0)
