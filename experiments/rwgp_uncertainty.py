@@ -7,8 +7,7 @@ and always slow, some in one state with measurements that contradict each other,
 once, two never.  The process is asked how fast a job would be on each: with similarities made by hand, and as the
 bundled network sees the same states (`--checkpoint` takes another).
 
-Its uncertainty has two parts: what only a run on this very machine at this very moment would tell, the same everywhere;
-and what runs on machines like it tell, of which a share is known by now.  The second is what is looked at.
+Before anything was seen, all machines are as uncertain; what is looked at is how much of that is left.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from commands import publish, table
 
 from dovetail.core.gpu import Floats, Ints
 from dovetail.schedulers.learned.das.checkpoint import load_checkpoint
-from dovetail.schedulers.learned.das.forward import AMPLITUDE, LENGTH, affinity, similar
-from dovetail.schedulers.learned.das.random_walk import RandomWalk, walk_among
+from dovetail.schedulers.learned.das.forward import AMPLITUDE, affinity
+from dovetail.schedulers.learned.das.random_walk import RandomWalk
 from dovetail.schedulers.learned.das.scheduler import find_checkpoint
 from dovetail.schedulers.learned.das.shape import NODE_COLUMNS
 
@@ -55,6 +54,7 @@ MACHINES = (
     Machine("no run, like none", "new", 1),
     Machine("1 run", "odd", 1, -0.20, -0.20, 1),
 )
+NAMED = {"quiet": 0, "slow": 2, "contradictory": 3, "changing": 4, "new": 6}
 STATES = ("quiet", "light", "busy", "crowded", "new", "odd")
 COLUMNS = {  # of the network, where a state is not that of an empty machine
     "quiet": {},
@@ -94,7 +94,7 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Of each machine: log of speed / expected; standard deviation; share of what could be known that is not."""
+    """Of each machine: log of speed / expected; standard deviation; share of the variance that is left."""
 
     mean: Floats
     deviation: Floats
@@ -139,27 +139,21 @@ def by_hand(scene: Scene, measured: Floats | None = None) -> Known:
     graph = RandomWalk.of(scene.by_hand, WALK)
     runs, machines = slice(count, len(scene.by_hand)), slice(0, count)
     values = (scene.measured if measured is None else measured) / SCALE
-    found = graph.posterior(runs, values, machines, NOISE)
-    before = np.diag(graph.kernel())[:count]
-    after = found.variance()
-    return Known(SCALE * found.mean, SCALE * np.sqrt(after), (after - 1.0) / (before - 1.0))
+    found = graph.posterior(runs, values, machines, graph.noise(runs, values, NOISE))
+    left = found.variance()
+    return Known(SCALE * found.mean, SCALE * np.sqrt(left), left)
 
 
 def as_learned(scene: Scene, checkpoint: str) -> Known:
-    """The same by a network; what `affinity` has at hand before it looks at any run is made anew."""
+    """The same by a network, all runs just now."""
     network = load_checkpoint(find_checkpoint(checkpoint)).network
     weights, count = network.weights, len(MACHINES)
     at, rack = np.concatenate((np.arange(count), scene.where)), scene.rack[:count]
     hidden = np.maximum(scene.columns @ weights.place_in + weights.place_in_bias, 0.0)
-    walked = np.logaddexp(0.0, hidden @ weights.walk + weights.walk_bias)
-    machines, runs = walked[:count].copy(), walked[count:].copy()
-    _, mean, factor, _ = affinity(weights, scene.columns[:count].copy(), at, rack, runs, scene.measured)
-    scale = float(np.exp(weights.scalars[AMPLITUDE]))
-    features = similar(weights, machines, runs, at, rack)
-    spread, core_inverse = walk_among(features, 1.0 / (1.0 + np.exp(-weights.scalars[LENGTH])))
-    before = np.diag(RandomWalk(spread, core_inverse).kernel())[:count] - 1.0
-    shared = (factor**2).sum(axis=1)
-    return Known(mean, scale * np.sqrt(1.0 + shared), shared / before)
+    runs = np.logaddexp(0.0, hidden @ weights.walk + weights.walk_bias)[count:].copy()
+    machines, now = scene.columns[:count].copy(), np.zeros(len(scene.where))
+    _, mean, left, _ = affinity(weights, machines, at, rack, runs, scene.measured, now, True)
+    return Known(mean, float(np.exp(weights.scalars[AMPLITUDE])) * np.sqrt(left), left)
 
 
 # --- what is shown ---------------------------------------------------------------------------------------------------
@@ -183,7 +177,7 @@ def known_table(scene: Scene, hand: Known, learned: Known) -> str:
 
 
 def draw(scene: Scene, shown: dict[str, Known], file: Path) -> None:
-    """Above: measurements, and what is expected; below: the share that is not known."""
+    """Above: measurements, and what is expected; below: the share of the variance that is left."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -209,7 +203,7 @@ def draw(scene: Scene, shown: dict[str, Known], file: Path) -> None:
             axes.grid(axis="y", alpha=0.3)
             axes.spines[["top", "right"]].set_visible(False)
     grid[0][0].set_ylabel("speed, % of expected alone")
-    grid[1][0].set_ylabel("not known yet, % of what\nruns on machines like it could tell")
+    grid[1][0].set_ylabel("not known yet,\n% of the variance before any run")
     figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=110)
@@ -218,36 +212,21 @@ def draw(scene: Scene, shown: dict[str, Known], file: Path) -> None:
 
 TEXT = """{table}
 
-sd: of the log of the speed, all of it. Not known yet: share of what runs on machines like it could tell.
+sd: of the log of the speed. Not known yet: the share of the variance before any run that is left.
 
 ![measured and expected speed of each machine, and how much of it is not known](../../docs/images/{picture})
 
 What it shows, with similarities made by hand:
 
-- Uncertainty is smallest where much was observed in the state a machine is in (m0, m2), and largest where little or
-  nothing was (m7, m6). A machine nobody has used is as well known as one like it that was (m5 and m0).
-- Contention makes uncertain where it makes states differ: after as many runs, {changing} % of what could be told of
-  m4, whose neighbours were others every time, is not known, of m0 {quiet} %. As a standard deviation this does not
-  show ({changing_sd} against {quiet_sd}): a walker that scatters over many states leaves less variance to begin with.
-  Dividing K by the roots of its diagonal would make them comparable.
-- It does not where the state was the same and the measurements contradict each other: m3 is as certain as m2, and the
-  mean lies in the middle. The variance of a Gaussian process with fixed noise depends on where was observed, not on
-  what: with all measurements replaced by others it is the same to the last bit. What two runs in the same state
-  disagree about has to be in the columns that describe the state, or it is not seen.
-- The whole standard deviation varies little: most of it is what only a run on this very machine at this very moment
-  would tell, which is the same for all.
+- Uncertainty is smallest where much was observed in the state a machine is in (m0, m2), and largest where nothing was
+  (m6). A machine nobody has used is as well known as one like it that was (m5 and m0).
+- Contention makes uncertain in two ways. Where it makes states differ, there is little to compare with: after as many
+  runs {changing} % is not known of m4, whose neighbours were others every time, and {quiet} % of m0. Where measurements
+  in one state contradict each other, each of them tells less: {contradictory} % is not known of m3, {slow} % of m2.
 
-To the network `{network}`, {least} to {most} % are not known, and it expects {slowest} to {fastest} % of full speed:
-{verdict}
-
-What would help, and is not built: noise of its own for each observation. The history keeps one smoothed speed for
-each run; with a smoothed square beside it, the variance v_i of what was measured during run i is known, and s^2 I
-becomes diag(s^2 + v_i). The closed form stays: S_X' S_X / (1 + s^2) is then the sum of x_i x_i' / (1 + s^2 + v_i),
-and S_X' Y / (1 + s^2) likewise, at the same cost. Runs whose speed swung would count for less, and machines like
-theirs be less certain. That still would not see runs that were each steady and differ from one another; for these the
-noise would have to be estimated from neighbours' residuals, a second process over its logarithm."""
-FLAT = "it hardly tells these states apart, and its process amounts to one mean for all machines."
-SHARP = "it tells these states apart."
+To the network `{network}`, {least} to {most} % are not known: after 12 runs that agree {learned_quiet} and
+{learned_slow} %, after 12 that contradict each other {learned_contradictory} %, after none and like none
+{learned_new} %. It expects {slowest} to {fastest} % of full speed."""
 
 
 def text_of(scene: Scene, hand: Known, learned: Known, network: str) -> str:
@@ -255,16 +234,13 @@ def text_of(scene: Scene, hand: Known, learned: Known, network: str) -> str:
     return TEXT.format(
         table=known_table(scene, hand, learned),
         picture=PICTURE.name,
-        changing=f"{100 * hand.unknown[4]:.0f}",
-        quiet=f"{100 * hand.unknown[0]:.0f}",
-        changing_sd=f"{hand.deviation[4]:.3f}",
-        quiet_sd=f"{hand.deviation[0]:.3f}",
+        **{name: f"{100 * hand.unknown[m]:.0f}" for name, m in NAMED.items()},
+        **{f"learned_{name}": f"{100 * learned.unknown[m]:.0f}" for name, m in NAMED.items()},
         network=network,
         least=f"{100 * learned.unknown.min():.0f}",
         most=f"{100 * learned.unknown.max():.0f}",
         slowest=f"{speed.min():.0f}",
         fastest=f"{speed.max():.0f}",
-        verdict=FLAT if learned.unknown.max() < 1.5 * learned.unknown.min() else SHARP,
     )
 
 

@@ -21,7 +21,7 @@ from dovetail.schedulers.learned.das.forward import DasForward
 from dovetail.schedulers.learned.das.shape import DEVICE_RANK, HOST_RANK, DasShape, Parameters
 from dovetail.training.adam import Adam
 from dovetail.training.commit import current_commit
-from dovetail.training.das_worker import CRITIC, MakeDasWorker, Task, fresh_critic
+from dovetail.training.das_worker import MakeDasWorker, Task
 from dovetail.training.evolution import EvolutionPlan, EvolutionState, step
 from dovetail.training.mappo import MappoPlan
 from dovetail.training.neighbours import Samples, fit
@@ -31,11 +31,11 @@ from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
 FIRST_TRAINING_SEED, TRAINING_SEEDS = 1_000, 900
 FIRST_VALIDATION_SEED = 2_000
 PROFILES: dict[str, dict[str, Any]] = {
-    "quick": {"neighbours": 20, "rules": 30, "warm_up": 2, "iterations": 5, "validation": 8},
+    "quick": {"neighbours": 20, "rules": 30, "warm_up": 2, "iterations": 6, "sequences": 8, "validation": 8},
     "full": {"rules": 80, "iterations": 30},
 }
 LARGEST_STEP = 1.0  # norm of a gradient
-RULES = ("order.base", "start.base", "place.base", "place.speed", "place.rack")
+RULES = ("order.base", "start.base", "place.base", "place.speed", "place.rack", "place.walk.trust")
 """The rules of thumb that the network corrects: so few numbers that evolution finds them faster than gradients do."""
 EVOLUTION = EvolutionPlan(pairs=8, sequences=8, width=0.2, rate=0.1)
 RECENT = 0.1  # how much of the average of rules the last step makes up
@@ -89,7 +89,7 @@ class DasTrainRun:
         self.curve: list[dict[str, float]] = []
         self.elapsed_s = 0.0
         self.iteration = -job.plan.rules  # below 0, rules evolve
-        fresh = job.shape.fresh(SeedTree(job.seed).child("network").generator()) | fresh_critic(job.seed)
+        fresh = job.shape.fresh(SeedTree(job.seed).child("network").generator())
         self.parameters: Parameters = fresh
         self.best_parameters: Parameters = dict(fresh)
         self.adam = Adam(fresh, job.plan.rate)
@@ -153,7 +153,7 @@ class DasTrainRun:
 
     def _learn_speeds(self, workers: Workers, adam: Adam, number: int) -> str:
         """How fast jobs are where: a regression as well, on what the untrained network does."""
-        self._play(workers, SeedTree(self.job.seed).child("speeds", number).generator())
+        self._play(workers, SeedTree(self.job.seed).child("speeds", number).generator(), speeds_only=True)
         for _ in range(SPEED_STEPS):
             figures = self._learn(workers, adam, speeds_only=True)
         self.directory.log({"warm_up": number + 1, **figures})
@@ -177,16 +177,17 @@ class DasTrainRun:
         return {"jct_s": float(seen[0][0]), "fee": float(seen[0][1]), "rules_step": figures["step"]}
 
     def _step(self, workers: Workers) -> dict[str, float]:
-        found = self._play(workers, SeedTree(self.job.seed).child("iteration", self.iteration).generator())
+        rng = SeedTree(self.job.seed).child("iteration", self.iteration).generator()
+        found = self._play(workers, rng, speeds_only=False)
         for _ in range(self.job.plan.epochs):
             found |= self._learn(workers, self.adam, speeds_only=False)
         return found
 
-    def _play(self, workers: Workers, rng: np.random.Generator) -> dict[str, float]:
+    def _play(self, workers: Workers, rng: np.random.Generator, *, speeds_only: bool) -> dict[str, float]:
         tasks = self._tasks(rng, self.job.plan.sequences)
         shares = [tasks[number :: workers.count] for number in range(workers.count)]
         seeds = rng.integers(1 << 31, size=workers.count).tolist()
-        asked = [(self.parameters, share, seed) for share, seed in zip(shares, seeds, strict=True)]
+        asked = [(self.parameters, share, seed, speeds_only) for share, seed in zip(shares, seeds, strict=True)]
         played = [answer for answer in workers.call("play", asked) if answer is not None]
         weights = [answer["turns"] for answer in played]
         return {name: float(np.average([answer[name] for answer in played], weights=weights)) for name in played[0]}
@@ -195,8 +196,7 @@ class DasTrainRun:
         answers = workers.call("gradient", [(self.parameters, speeds_only)] * workers.count)
         gradients, figures = zip(*(answer for answer in answers if answer is not None), strict=True)
         sums = {name: sum(one.get(name, 0.0) for one in figures) for name in figures[0]}
-        turns = max(sums.get("orders", 0.0) + sums.get("places", 0.0), sums["known"], 1.0)
-        gradient = {name: sum(one[name] for one in gradients) / turns for name in self.parameters}
+        gradient = {name: sum(one[name] for one in gradients) / sums["sequences"] for name in self.parameters}
         adam.step(self.parameters, gradient, LARGEST_STEP)
         return _means(sums)
 
@@ -245,8 +245,8 @@ class DasTrainRun:
             "minutes": round(self.elapsed_s / 60, 2),
             "curve": self.curve,
         }
-        parameters = {name: value for name, value in self.best_parameters.items() if not name.startswith(CRITIC)}
-        return save_checkpoint(self.directory.checkpoint, DasCheckpoint(DasForward(self.job.shape, parameters), card))
+        network = DasForward(self.job.shape, self.best_parameters)
+        return save_checkpoint(self.directory.checkpoint, DasCheckpoint(network, card))
 
     def _write(self) -> None:
         arrays = {f"now/{name}": value for name, value in self.parameters.items()}
@@ -294,18 +294,19 @@ def costs_of(workers: Workers, networks: Sequence[Parameters], tasks: Sequence[T
 
 
 def rules_of(parameters: Parameters) -> Floats:
-    return np.concatenate([parameters[name] for name in RULES])
+    return np.concatenate([parameters[name] for name in RULES if name in parameters])
 
 
 def with_rules(parameters: Parameters, rules: Floats) -> Parameters:
     """The same network with other rules of thumb."""
-    ends = np.cumsum([len(parameters[name]) for name in RULES])[:-1]
-    return parameters | dict(zip(RULES, np.split(rules, ends), strict=True))
+    names = [name for name in RULES if name in parameters]
+    ends = np.cumsum([len(parameters[name]) for name in names])[:-1]
+    return parameters | dict(zip(names, np.split(rules, ends), strict=True))
 
 
 def _means(sums: dict[str, float]) -> dict[str, float]:
     """Figures by turn; how many turns there were is left out."""
-    counts = {"order": "orders", "place": "places", "critic": "orders", "speed": "known"}
+    counts = {"order": "orders", "start": "starts", "place": "places", "speed": "known"}
     found = {}
     for name, value in sums.items():
         count = counts.get(name.rpartition("_")[2])

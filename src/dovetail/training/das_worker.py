@@ -13,20 +13,18 @@ from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.setting_gpu import GpuSetting, OpenGpuSetting
 from dovetail.schedulers import SCHEDULERS
 from dovetail.schedulers.learned.das.forward import DasForward
+from dovetail.schedulers.learned.das.kernel import Nudge
 from dovetail.schedulers.learned.das.network import DasNetwork
 from dovetail.schedulers.learned.das.scheduler import Das
 from dovetail.schedulers.learned.das.shape import DasShape, Parameters
 from dovetail.sim.gpu import GpuResult, GpuScheduler
-from dovetail.training.baseline import Trace, advantages
-from dovetail.training.das_explorer import Explorer
-from dovetail.training.mappo import Critic, MappoPlan, OrderBatch, PlaceBatch, surrogate
+from dovetail.training.das_recorder import Recorder
+from dovetail.training.mappo import MappoPlan, OrderBatch, PlaceBatch, surrogate, weigh_later
 from dovetail.training.neighbours import Samples, Witness
 
 Task = tuple[int, int]
 """Which setting, and the seed of the job sequence."""
-PIECE = 512  # turns whose gradient is worked out at once
 
-CRITIC = "critic."
 AT_RANDOM = ("gpu/random+random", "gpu/random+pack")
 
 
@@ -42,21 +40,37 @@ class Score:
         return cls(float(result.completion_s.mean()), float(result.fee.mean()))
 
 
+@dataclass(eq=False)
+class Replayed:
+    """A job sequence of a round: what the network did, the noise it was played with (E times), and what came of it."""
+
+    orders: OrderBatch
+    places: PlaceBatch
+    order_noise: torch.Tensor  # (2, E, N) of priorities, of readiness; in standard deviations
+    place_noise: torch.Tensor  # (E, n, C)
+    order_advantage: torch.Tensor  # (E, N) above 0 = better
+    place_advantage: torch.Tensor  # (E, n)
+    old: tuple[torch.Tensor, torch.Tensor] | None = None  # scores before anything was learned from it
+
+    def remember(self, network: DasNetwork) -> None:
+        self.old = (self.orders.scores(network), self.places.judged(network)[0])
+
+
 class DasWorker:
-    """Settings in memory, and the turns of the last round."""
+    """Settings in memory, and the last round."""
 
     def __init__(self, settings: Sequence[GpuSetting], shape: DasShape, plan: MappoPlan) -> None:
         torch.set_num_threads(1)
         self._opened: list[OpenGpuSetting] = [setting.open() for setting in settings]
         self._shape = shape
         self._plan = plan
-        self._orders: list[OrderBatch] = []
-        self._places: list[PlaceBatch] = []
-        self._old: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
+        self._replayed: list[Replayed] = []
 
     def score_each(self, pairs: Sequence[tuple[Parameters, Task]]) -> list[Score]:
         """What each network comes to on its job sequence, without exploring."""
-        return [Score.of(self._run(task, Das(network=self._forward(parameters)))) for parameters, task in pairs]
+        return [
+            Score.of(self._run(task, Das(network=DasForward(self._shape, parameters)))) for parameters, task in pairs
+        ]
 
     def witness(self, tasks: Sequence[Task], seed: int) -> Samples | None:
         """What is seen of neighbours while jobs come at random; packed on every other sequence, so that they meet."""
@@ -67,93 +81,106 @@ class DasWorker:
             found.append(scheduler.samples())
         return Samples.together(found) if found else None
 
-    def play(self, parameters: Parameters, tasks: Sequence[Task], seed: int) -> dict[str, float]:
-        """A round: each sequence several times.  Turns are kept, figures returned."""
-        plan = self._plan
-        self._orders, self._places = [], []
-        jct, fee, turns = [], [], 0
+    def play(
+        self, parameters: Parameters, tasks: Sequence[Task], seed: int, speeds_only: bool
+    ) -> dict[str, float] | None:
+        """A round: each sequence as the network is, and, unless only speeds count, with noise.  All of it is kept."""
+        network = DasForward(self._shape, parameters)
+        self._replayed, jct_s, fee = [], [], []
         for number, task in enumerate(tasks):
-            players, results = [], []
-            for episode in range(plan.episodes):
-                rng = SeedTree(seed).child("explore", number, episode).generator()
-                players.append(Explorer(self._forward(parameters), rng))
-                results.append(self._run(task, players[-1]))
-            mean_jct_s = float(np.mean([result.completion_s.mean() for result in results]))
-            mean_fee = max(float(np.mean([result.fee.mean() for result in results])), 1e-9)
-            traces = [
-                trace(result, np.array(player.time_s), mean_jct_s, plan.fee / mean_fee)
-                for result, player in zip(results, players, strict=True)
-            ]
-            found = advantages(traces, patience_s=plan.patience * mean_jct_s)
-            for player, result, advantage in zip(players, results, found, strict=True):
-                self._keep(player, result, advantage)
-                turns += len(player.ordered) + len(player.placed)
-            jct.append(mean_jct_s)
-            fee.append(mean_fee)
+            recorder = Recorder(network)
+            result = self._run(task, recorder)
+            jct_s.append(float(result.completion_s.mean()))
+            fee.append(float(result.fee.mean()))
+            rng = SeedTree(seed).child("explore", number).generator()
+            self._replayed.append(self._replay(network, task, recorder, result, rng, 0 if speeds_only else None))
         with torch.no_grad():
-            network = DasNetwork(self._shape, parameters)
-            self._old = (
-                [batch.log_probability(network)[0] for batch in self._orders],
-                [batch.judged(network)[0] for batch in self._places],
-            )
-        return {"jct_s": float(np.mean(jct)), "fee": float(np.mean(fee)), "turns": float(turns)}
+            learner = DasNetwork(self._shape, parameters)
+            for replayed in self._replayed if not speeds_only else ():
+                replayed.remember(learner)
+        if not tasks:
+            return None
+        return {"jct_s": float(np.mean(jct_s)), "fee": float(np.mean(fee)), "turns": float(len(tasks))}
 
     def gradient(self, parameters: Parameters, speeds_only: bool) -> tuple[Parameters, dict[str, float]]:
-        """Of the round's loss, summed over turns; and figures, summed too."""
+        """Of the round's loss, summed over sequences; and figures, summed too."""
         plan = self._plan
-        network, critic = DasNetwork(self._shape, _without_critic(parameters)), Critic()
-        critic.load_state_dict(
-            {name[len(CRITIC) :]: torch.as_tensor(value) for name, value in parameters.items() if _is_critic(name)}
-        )
-        figures: dict[str, float] = {}
+        network = DasNetwork(self._shape, parameters)
+        figures: dict[str, float] = {"sequences": float(len(self._replayed))}
 
         def add(**values: torch.Tensor | float) -> None:
             for name, value in values.items():
                 figures[name] = figures.get(name, 0.0) + float(torch.as_tensor(value).detach())
 
-        for orders, old in zip(self._orders, self._old[0], strict=True):
-            if speeds_only:
-                break
-            log_probability, entropy = orders.log_probability(network)
-            expected = critic(orders.states)
-            error = (orders.advantage - expected) ** 2
-            advantage = orders.advantage - expected.detach()
-            gained, outside, moved = surrogate(log_probability, old, advantage, torch.ones_like(old), plan.clip)
-            loss = -gained - plan.entropy * entropy.sum() + plan.critic * error.sum()
-            loss.backward()
-            add(gained_order=gained, outside_order=outside, moved_order=moved, critic=error.sum(), orders=len(old))
-        for places, old in zip(self._places, self._old[1], strict=True):
-            log_probability, entropy, speed = places.judged(network)
-            error = (speed - places.log_ratio) ** 2 * places.known
-            loss = plan.speed * error.sum()
-            add(speed=error.sum(), known=places.known.sum())
-            if not speeds_only:
-                gained, outside, moved = surrogate(log_probability, old, places.advantage, places.matters, plan.clip)
-                loss = loss - gained - plan.entropy * (entropy * places.matters).sum()
-                add(gained_place=gained, outside_place=outside, moved_place=moved, places=places.matters.sum())
+        for replayed in self._replayed:
+            places = replayed.places
+            affinity, error, unlikely = places.judged(network)
+            known = places.known.sum()
+            loss = plan.speed * unlikely.sum() / known.clamp(min=1.0)
+            add(speed=error.sum(), known=known)
+            if replayed.old is not None and not speeds_only:
+                noise = (plan.order_noise, plan.start_noise)
+                scores = replayed.orders.scores(network) - replayed.old[0]
+                for agent, change, drawn, acted, width in zip(
+                    ("order", "start"), scores, replayed.order_noise, replayed.orders.acted, noise, strict=True
+                ):
+                    if not width:
+                        continue
+                    middle = (change * acted).sum() / acted.sum().clamp(min=1.0)  # who, not how many
+                    moved = (change - middle) / width
+                    log_ratio = drawn * moved - 0.5 * moved**2
+                    found = surrogate(log_ratio, replayed.order_advantage, acted, plan.clip)
+                    loss = loss - found[0] / acted.sum().clamp(min=1.0)
+                    add(**dict(zip((f"gained_{agent}", f"outside_{agent}", f"moved_{agent}"), found, strict=True)))
+                    add(**{f"{agent}s": acted.sum()})
+                if plan.place_noise:
+                    moved = (affinity - replayed.old[1]) / plan.place_noise
+                    log_ratio = (replayed.place_noise * moved - 0.5 * moved**2).sum(dim=2)
+                    found = surrogate(log_ratio, replayed.place_advantage, places.matters, plan.clip)
+                    loss = loss - found[0] / places.matters.sum().clamp(min=1.0)
+                    add(gained_place=found[0], outside_place=found[1], moved_place=found[2])
+                    add(places=places.matters.sum())
             loss.backward()  # type: ignore[no-untyped-call]
-        found = {name: _gradient(value) for name, value in network.named.items()}
-        found |= {f"{CRITIC}{name}": _gradient(value) for name, value in critic.named_parameters()}
-        return found, figures
+        return {name: _gradient(value) for name, value in network.named.items()}, figures
 
-    def _keep(self, player: Explorer, result: GpuResult, advantage: Floats) -> None:
-        ratio = np.log(np.maximum(result.relative_speed, 1e-3))
-        for start in range(0, len(player.ordered), PIECE):
-            orders = player.ordered[start : start + PIECE]
-            self._orders.append(OrderBatch(orders, advantage[[turn.decision for turn in orders]]))
-        for start in range(0, len(player.placed), PIECE):
-            places = player.placed[start : start + PIECE]
-            jobs = [turn.job_id for turn in places]
-            self._places.append(PlaceBatch(places, advantage[[turn.decision for turn in places]], ratio[jobs]))
+    def _replay(
+        self,
+        network: DasForward,
+        task: Task,
+        recorder: Recorder,
+        result: GpuResult,
+        rng: np.random.Generator,
+        episodes: int | None,
+    ) -> Replayed:
+        plan, jobs = self._plan, len(result.fee)
+        pairs = (plan.episodes if episodes is None else episodes) // 2
+        drawn = [rng.standard_normal((pairs, *size)) for size in ((jobs,), (jobs,), (jobs, recorder.machines))]
+        noise = Nudge(*(np.concatenate((part, -part)) for part in drawn))
+        costs = np.zeros((2 * pairs, jobs))
+        for episode, (order, start, place) in enumerate(zip(*noise, strict=True)):
+            nudge = Nudge(plan.order_noise * order, plan.start_noise * start, plan.place_noise * place)
+            costs[episode] = costs_of_jobs(self._run(task, Das(network=network, nudge=nudge)), result, plan.fee)
+        places = PlaceBatch(recorder.placed, np.log(np.maximum(result.relative_speed, 1e-3))[_ids(recorder)])
+        arrival_s, patience_s = result.workload.arrival_s, plan.patience * float(result.completion_s.mean())
+        advantage = [
+            saved(costs, weigh_later(arrival_s, result.finish_s, from_s, patience_s))
+            for from_s in (arrival_s, result.start_s)
+        ]
+        order_noise, place_noise = np.stack(noise[:2]), noise.place[:, places.job_id[:, None], places.where]
+        return Replayed(
+            OrderBatch(recorder.ordered, jobs, plan.start_noise),
+            places,
+            torch.as_tensor(order_noise),
+            torch.as_tensor(place_noise),
+            torch.as_tensor(advantage[0]),
+            torch.as_tensor(advantage[1][:, places.job_id]),
+        )
 
     def _run(self, task: Task, scheduler: GpuScheduler, rng: np.random.Generator | None = None) -> GpuResult:
         number, seed = task
         opened = self._opened[number]
         rng = np.random.default_rng(0) if rng is None else rng
         return opened.run(opened.world(opened.sequence(seed), SeedTree(seed)), scheduler, rng)
-
-    def _forward(self, parameters: Parameters) -> DasForward:
-        return DasForward(self._shape, _without_critic(parameters))
 
 
 @dataclass(frozen=True)
@@ -168,28 +195,22 @@ class MakeDasWorker:
         return DasWorker(self.settings, self.shape, self.plan)
 
 
-def fresh_critic(seed: int) -> Parameters:
-    torch.manual_seed(seed)
-    return {f"{CRITIC}{name}": value.detach().numpy().copy() for name, value in Critic().named_parameters()}
+def costs_of_jobs(result: GpuResult, usual: GpuResult, fee_weight: float) -> Floats:
+    """(N,) time in the system and fee of each job, in units of the usual means."""
+    time = result.completion_s / float(usual.completion_s.mean())
+    return time + fee_weight * result.fee / max(float(usual.fee.mean()), 1e-9)
 
 
-def trace(result: GpuResult, time_s: Floats, mean_jct_s: float, fee_weight: float) -> Trace:
-    """What had been paid by each decision: time in the system and fees, in units of their means."""
-    arrival_s, start_s, finish_s = result.workload.arrival_s, result.start_s, result.finish_s
-    running_s = np.maximum(finish_s - start_s, 1e-9)
-    at = time_s[:, None]
-    in_system = np.clip(np.minimum(at, finish_s) - arrival_s, 0.0, None).sum(axis=1) / mean_jct_s
-    fees = (np.clip((at - start_s) / running_s, 0.0, 1.0) * result.fee).sum(axis=1) * fee_weight
-    total = float(result.completion_s.sum()) / mean_jct_s + float(result.fee.sum()) * fee_weight
-    return Trace(time_s, in_system + fees, result.end_s, total, group=0)
+def saved(costs: Floats, weights: Floats) -> Floats:
+    """(E, N) of (E, N): what each episode saved against their mean, on the jobs that count; standard deviation 1."""
+    if not len(costs):
+        return costs
+    found: Floats = (costs.mean(axis=0) - costs) @ weights.T
+    return found / max(float(found.std()), 1e-9)
 
 
-def _is_critic(name: str) -> bool:
-    return name.startswith(CRITIC)
-
-
-def _without_critic(parameters: Parameters) -> Parameters:
-    return {name: value for name, value in parameters.items() if not _is_critic(name)}
+def _ids(recorder: Recorder) -> list[int]:
+    return [turn.job_id for turn in recorder.placed]
 
 
 def _gradient(value: torch.Tensor) -> Floats:

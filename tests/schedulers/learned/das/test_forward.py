@@ -8,10 +8,10 @@ import torch
 
 from dovetail.core.gpu import Floats
 from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS
-from dovetail.schedulers.learned.das.forward import PLACE_STD, DasForward, affinity, priorities
-from dovetail.schedulers.learned.das.network import DasNetwork, Placed, log_probability
+from dovetail.schedulers.learned.das.forward import DasForward, affinity, judged_jobs
+from dovetail.schedulers.learned.das.network import DasNetwork
 from dovetail.schedulers.learned.das.shape import NODE_COLUMNS, DasShape
-from dovetail.training.das_explorer import PlacedOne
+from dovetail.training.das_recorder import PlacedOne
 from dovetail.training.mappo import PlaceBatch
 
 NOTHING = {True: np.zeros((0, DasShape().rank)), False: np.zeros((0, 0))}
@@ -30,7 +30,7 @@ def parameters(shape: DasShape) -> dict[str, Floats]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_priorities(shape: DasShape) -> None:
+def test_judged_jobs(shape: DasShape) -> None:
     held = parameters(shape)
     forward, network = DasForward(shape, held), DasNetwork(shape, held)
     rng = np.random.default_rng(0)
@@ -40,11 +40,11 @@ def test_priorities(shape: DasShape) -> None:
     for row, queue in enumerate(queues):
         padded[row, : len(queue)], there[row, : len(queue)] = queue, 1.0
     with torch.no_grad():
-        found = network.priorities(
+        found = network.judged_jobs(
             torch.as_tensor(padded), torch.as_tensor(there), torch.as_tensor(machines).expand(3, -1, -1)
         ).numpy()
     for row, queue in enumerate(queues):
-        assert np.allclose(found[row, : len(queue)], priorities(forward.weights, queue, machines))
+        assert np.allclose(found[row, : len(queue)], judged_jobs(forward.weights, queue, machines))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -58,37 +58,17 @@ def test_affinities(shape: DasShape, remembered: int) -> None:
         rng = np.random.default_rng(machines)
         nodes = rng.random((machines + past, len(NODE_COLUMNS)))
         rack, at = np.arange(8) % 3, np.concatenate((rng.permutation(8)[:machines], rng.integers(8, size=past)))
-        walked = affinity(forward.weights, nodes, at, rack, NOTHING[shape.random_walk], np.zeros(0))[3]
-        values = rng.normal(size=past)
+        nothing = (NOTHING[shape.random_walk], np.zeros(0), np.zeros(0), True)
+        walked = affinity(forward.weights, nodes, at, rack, *nothing)[3]
+        values, age = rng.normal(size=past), rng.uniform(0.0, 3.0, past)
         history = np.ascontiguousarray(walked[machines:])
-        expected.append(affinity(forward.weights, nodes[:machines].copy(), at, rack, history, values))
-        turns.append(PlacedOne(0, 0, nodes, at, rack, values, rng.normal(size=machines), 1))
-    batch = PlaceBatch(turns, np.zeros(2), np.zeros(2))
+        expected.append(affinity(forward.weights, nodes[:machines].copy(), at, rack, history, values, age, True))
+        turns.append(PlacedOne(0, nodes, at, rack, values, age, np.ones(machines), 1))
+    batch = PlaceBatch(turns, np.zeros(2))
     with torch.no_grad():
-        theirs = network.affinities(batch.nodes, batch.near, batch.surprise, batch.there)
-    for row, (mean, speed, factor, _) in enumerate(expected):
+        theirs = network.affinities(batch.nodes, batch.near, batch.surprise, batch.age, batch.there)
+    for row, (mean, speed, variance, _) in enumerate(expected):
         machines = len(mean)
         assert np.allclose(theirs.mean[row, :machines].numpy(), mean)
         assert np.allclose(theirs.speed[row, :machines].numpy(), speed)
-        found = theirs.factor[row, :machines].numpy()
-        assert np.allclose(found @ found.T, factor @ factor.T)
-    assert float(theirs.scale) == pytest.approx(np.exp(forward.weights.scalars[PLACE_STD]))
-
-
-def test_log_density_is_that_of_a_normal_distribution() -> None:
-    rng = np.random.default_rng(2)
-    placed = Placed(
-        *(torch.as_tensor(part) for part in (rng.normal(size=(2, 5)), rng.normal(size=(2, 5, 3)), 0.7)),
-        torch.zeros((2, 5)),
-    )
-    drawn = torch.as_tensor(rng.normal(size=(2, 5)))
-    possible = torch.as_tensor(np.array([[1, 1, 1, 1, 1], [1, 0, 1, 0, 1]]), dtype=torch.float64)
-    density, entropy = log_probability(drawn, placed, possible)
-    for row in range(2):
-        kept = possible[row].bool()
-        factor = placed.factor[row][kept]
-        exact = torch.distributions.MultivariateNormal(
-            placed.mean[row][kept], 0.49 * (torch.eye(int(kept.sum()), dtype=torch.float64) + factor @ factor.T)
-        )
-        assert float(density[row]) == pytest.approx(float(exact.log_prob(drawn[row][kept])))
-        assert float(entropy[row]) == pytest.approx(float(exact.entropy()))
+        assert np.allclose(theirs.variance[row, :machines].numpy(), variance)

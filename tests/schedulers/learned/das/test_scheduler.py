@@ -1,4 +1,4 @@
-"""DAS in the world: whole episodes compiled, decision by decision and with noise of nothing, all alike."""
+"""DAS in the world: whole episodes compiled, decision by decision and recorded, all alike."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.setting_gpu import GpuSetting
 from dovetail.schedulers.learned.das.checkpoint import DasCheckpoint, load_checkpoint, save_checkpoint
 from dovetail.schedulers.learned.das.forward import DasForward
+from dovetail.schedulers.learned.das.kernel import Nudge
 from dovetail.schedulers.learned.das.scheduler import Das
 from dovetail.schedulers.learned.das.shape import DasShape
 from dovetail.sim.gpu import GpuResult, run
-from dovetail.training.das_explorer import Explorer
+from dovetail.training.das_recorder import Recorder
 
 SETTINGS = [GpuSetting("small", jobs=60), GpuSetting("medium-mixed", jobs=80)]
 
@@ -24,12 +25,6 @@ def network(shape: DasShape = DasShape()) -> DasForward:
     rng = np.random.default_rng(3)
     held = {name: value + 0.3 * rng.normal(size=value.shape) for name, value in shape.fresh(rng).items()}
     return DasForward(shape, held)
-
-
-def silent(shape: DasShape = DasShape()) -> DasForward:
-    """The same, and it hardly explores."""
-    held = network(shape).parameters
-    return DasForward(shape, held | {name: np.array([-60.0]) for name in ("order.log_std", "place.log_std")})
 
 
 def played(setting: GpuSetting, scheduler, *, compiled: bool = True, seed: int = 5) -> GpuResult:
@@ -43,16 +38,39 @@ def said(result: GpuResult) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_compiled_in_python_and_exploring_without_noise_are_the_same(setting: GpuSetting) -> None:
-    whole = played(setting, Das(network=silent()))
-    by_hand = played(setting, Das(network=silent()), compiled=False)
-    explored = played(setting, Explorer(silent(), np.random.default_rng(0)))
-    for other in (by_hand, explored):
+def test_compiled_in_python_and_recorded_are_the_same(setting: GpuSetting) -> None:
+    whole = played(setting, Das(network=network()))
+    by_hand = played(setting, Das(network=network()), compiled=False)
+    recorded = played(setting, Recorder(network()))
+    for other in (by_hand, recorded):
         assert said(other) == said(whole)
         assert other.rows["machine"].tolist() == whole.rows["machine"].tolist()
     assert np.isfinite(whole.finish_s).all()
     assert set(whole.decision_log["reason"].tolist()) == {Reason.LEARNED_PRIORITY}
     assert set(whole.decision_log["place"].tolist()) == {Place.LEARNED_AFFINITY}
+
+
+def nudged(jobs: int, machines: int, **parts: np.ndarray) -> Nudge:
+    nothing = Nudge(np.zeros(jobs), np.zeros(jobs), np.zeros((jobs, machines)))
+    return nothing._replace(**parts)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_nudge_changes_what_becomes_of_a_job_and_of_no_other_before_it(compiled: bool) -> None:
+    usual = played(SETTINGS[0], Das(network=network()), compiled=compiled)
+    jobs, late = len(usual.fee), int(usual.workload.arrival_s.argmax())
+    nothing = played(SETTINGS[0], Das(network=network(), nudge=nudged(jobs, 8)), compiled=compiled)
+    assert said(nothing) == said(usual)
+    back = np.zeros(jobs)
+    back[late] = -1e9  # nothing would start it while others run
+    waits = played(SETTINGS[0], Das(network=network(), nudge=nudged(jobs, 8, start=back)), compiled=compiled)
+    before = usual.start_s < usual.workload.arrival_s[late]
+    assert np.array_equal(waits.start_s[before], usual.start_s[before])
+    assert waits.start_s[late] > usual.start_s[late] and int(waits.start_s.argmax()) == late
+    there = np.zeros((jobs, 8))
+    there[:, 3] = 1e9
+    chosen = played(SETTINGS[0], Das(network=network(), nudge=nudged(jobs, 8, place=there)), compiled=compiled)
+    assert (chosen.rows["machine"] == 3).sum() > (usual.rows["machine"] == 3).sum()
 
 
 def test_it_forgets_at_reset() -> None:

@@ -2,15 +2,17 @@
 
 Ordering agent.  Cluster matrix S^c (machines x features) and job matrix S^j (jobs x features, embedded).
 Squeeze-and-communicate:  s = AvgPool(S^c),  delta = sigmoid(W3 [S^j ; f(s)] + b3),
-S~^j = delta f(s) + (1 - delta) S^j;  then positions by submission, a Transformer encoder, and a score for each job.
+S~^j = delta f(s) + (1 - delta) S^j;  then positions by submission, a Transformer encoder, and two scores for each job:
+its priority, and how ready it is to start.
 
 Placement agent.  A node is a machine as the job at hand would find it, or one as an earlier job found it; what became
 of those (how much faster they were than their company explains) is the history of the random-walk Gaussian process
 (`random_walk`): machines that look alike for the job, stand in one rack or are the same are close in its graph.  Its
-posterior corrects a learned guess of how fast the job would be.  Affinity = that, weighed, plus what is learned beside.
+posterior corrects a learned guess of how fast the job would be.  Affinity = both, weighed, plus what is learned beside.
 
-Departures: both scores are a rule of thumb plus a learned correction, which begins at zero: the untrained network is a
-sensible scheduler, and learning goes on from there.  A job that is next may be let wait (`starts_now`).
+Departures: scores are a rule of thumb plus a learned correction, which begins at zero: the untrained network is a
+sensible scheduler, and learning goes on from there.  A job that is next may be let wait: it starts if a rule
+(`starts_now`) and its readiness come to 0 or more together.
 """
 
 from __future__ import annotations
@@ -25,22 +27,24 @@ from dovetail.core.gpu import Floats
 from dovetail.features.gpu_neighbours import Neighbours
 from dovetail.schedulers.learned.das.algebra import by_vector, product
 from dovetail.schedulers.learned.das.jit import OPTIONS
-from dovetail.schedulers.learned.das.random_walk import posterior_at, walk_among
+from dovetail.schedulers.learned.das.random_walk import factor_at, noise_of, posterior_at, walk_among
 from dovetail.schedulers.learned.das.shape import NODE_COLUMNS, PLACE_COLUMNS, DasShape, Parameters
 
 SPEED_AT = NODE_COLUMNS.index("speed of its type")
 OF_PLACE = len(PLACE_COLUMNS)
 EPSILON = 1e-5
 
-SCALARS = ("place.speed", "place.rack", "order.log_std", "place.log_std")
+SCALARS = ("place.speed", "place.rack")
 WALK_SCALARS = (
     "place.walk.topology",
     "place.walk.machine",
     "place.walk.length",
     "place.walk.noise",
     "place.walk.amplitude",
+    "place.walk.age",
+    "place.walk.trust",
 )
-SPEED, RACK, ORDER_STD, PLACE_STD, TOPOLOGY, MACHINE, LENGTH, NOISE, AMPLITUDE = range(9)
+SPEED, RACK, TOPOLOGY, MACHINE, LENGTH, NOISE, AMPLITUDE, AGE, TRUST = range(9)
 
 
 class Weights(NamedTuple):
@@ -140,11 +144,12 @@ class DasForward:
 
 
 @njit(**OPTIONS)
-def priorities(w, jobs, machines):
-    """(J,) from (J, job columns) and (M, machine columns)."""
-    base = by_vector(jobs, w.order_base) + w.order_out_bias[0]
-    if not w.order_out.any():  # nothing is added to the rule of thumb: not yet trained
-        return base
+def judged_jobs(w, jobs, machines):
+    """(J, 2) priority and readiness, from (J, job columns) and (M, machine columns)."""
+    found = np.zeros((jobs.shape[0], 2)) + w.order_out_bias
+    found[:, 0] += by_vector(jobs, w.order_base)
+    if not w.order_out.any():  # nothing is added to the rules of thumb: not yet trained
+        return found
     x = np.tanh(product(jobs, w.job) + w.job_bias)
     count, width = x.shape
     if w.squeeze.shape[0] > 0:
@@ -158,12 +163,12 @@ def priorities(w, jobs, machines):
     x = x + positions(count, width)
     for layer in range(w.query.shape[0]):
         x = _encode(w, layer, x)
-    return base + by_vector(x, w.order_out[:, 0])
+    return found + product(x, w.order_out)
 
 
 @njit(**OPTIONS)
 def starts_now(w, columns):
-    """What speaks for starting a job now, of (start columns,); below 0 it had better wait."""
+    """What speaks for starting a job now by the rule, of (start columns,)."""
     found = 0.0
     for c in range(columns.shape[0]):
         found += w.start_base[c] * columns[c]
@@ -171,29 +176,34 @@ def starts_now(w, columns):
 
 
 @njit(**OPTIONS)
-def affinity(w, nodes, at, rack, remembered, surprise):
+def affinity(w, nodes, at, rack, remembered, surprise, age, doubtful):
     """Of (M, node columns), the machines that a job may use; `at`: which they are, then those of the history.
 
-    Of that, `remembered` is what the random walk made of its nodes, and `surprise` how it turned out.  (M,) affinity,
-    (M,) expected log of speed / expected alone, the factor of the latter's covariance, and (M, rank) to remember.
+    Of that, `remembered` is what the random walk made of its nodes, `surprise` how it turned out, and `age` how many
+    hours ago.  (M,) affinity, (M,) expected log of speed / expected alone, (M,) variance of what the process expects,
+    before anything is seen 1 (and always, unless `doubtful`: it is wanted), and (M, rank) to remember.
     """
     machines = nodes.shape[0]
     hidden = np.maximum(product(nodes, w.place_in) + w.place_in_bias, 0.0)
     speed = by_vector(hidden, w.prior[:, 0]) + w.prior_bias[0]
-    factor, walked = np.zeros((machines, 1)), np.zeros((machines, remembered.shape[1]))
+    found = by_vector(hidden, w.place_out[:, 0]) + w.place_out_bias[0]
+    found += w.scalars[SPEED] * (speed + nodes[:, SPEED_AT])
+    found += by_vector(nodes[:, :OF_PLACE], w.place_base)
+    variance, walked = np.ones(machines), np.zeros((machines, remembered.shape[1]))
     if w.walk.shape[0] > 0:
         amplitude = np.exp(w.scalars[AMPLITUDE])
         walked = _softplus(product(hidden, w.walk) + w.walk_bias)
         features = similar(w, walked, remembered, at, rack)
-        spread, core_inverse = walk_among(features, 1.0 / (1.0 + np.exp(-w.scalars[LENGTH])))
-        mean, factor = posterior_at(
-            spread[:machines], spread[machines:], core_inverse, surprise / amplitude, np.exp(w.scalars[NOISE])
-        )
+        spread, own, core_inverse = walk_among(features, 1.0 / (1.0 + np.exp(-w.scalars[LENGTH])))
+        values = surprise / amplitude
+        noise = noise_of(features[machines:], values, np.exp(w.scalars[NOISE]), np.exp(w.scalars[AGE]), age)
+        here = spread[:machines]
+        mean, lower = posterior_at(here, spread[machines:], own[machines:], core_inverse, values, noise)
         speed += amplitude * mean
-    found = by_vector(hidden, w.place_out[:, 0]) + w.place_out_bias[0]
-    found += w.scalars[SPEED] * (speed + nodes[:, SPEED_AT])
-    found += by_vector(nodes[:, :OF_PLACE], w.place_base)
-    return found, speed, factor, walked
+        found += w.scalars[TRUST] * amplitude * mean
+        if doubtful:
+            variance = own[:machines] + (factor_at(here, lower) ** 2).sum(axis=1)
+    return found, speed, variance, walked
 
 
 @njit(**OPTIONS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -28,11 +30,23 @@ from dovetail.features.gpu_neighbours import (
     measure_pressure,
     measure_surprise,
 )
-from dovetail.schedulers.learned.das.forward import RACK, DasForward, Weights, affinity, priorities, starts_now
+from dovetail.schedulers.learned.das.forward import RACK, DasForward, Weights, affinity, judged_jobs, starts_now
 from dovetail.schedulers.learned.das.jit import OPTIONS
-from dovetail.schedulers.learned.das.memory import Memory, observe, recalled, remember
+from dovetail.schedulers.learned.das.memory import Memory, age_h, observe, recalled, remember
 
 LEARNED_PRIORITY, LEARNED_AFFINITY = int(Reason.LEARNED_PRIORITY), int(Place.LEARNED_AFFINITY)
+
+
+class Nudge(NamedTuple):
+    """What is added to scores of N jobs, by their numbers, to see what comes of it; N = 0: nothing."""
+
+    order: Floats  # (N,) to priorities
+    start: Floats  # (N,) to what speaks for starting
+    place: Floats  # (N, M) to affinities, in standard deviations of what the process expects
+
+    @classmethod
+    def none(cls) -> Nudge:
+        return cls(np.zeros(0), np.zeros(0), np.zeros((0, 0)))
 
 
 @njit(**OPTIONS)
@@ -88,7 +102,7 @@ def pass_over(queue, gpus):
 
 
 @njit(**OPTIONS)
-def choose(view, weights, known, about, memory, starts, machines, scores):
+def choose(view, weights, known, about, nudge, memory, starts, machines, scores):
     """As `GpuKernel` has it."""
     room = Room(
         view.machine_up.copy(),
@@ -104,16 +118,22 @@ def choose(view, weights, known, about, memory, starts, machines, scores):
     host, device = measure_pressure(view, about)
     pressure = Pressure(host, device)
     surprise = measure_surprise(view, known, about, pressure, ratio)
-    observe(memory, view.run_id, surprise)
+    observe(memory, view.time_s, view.run_id, surprise)
     jobs = measure_jobs(view, known, fits)
     state = measure_machines(view, known, surprise, main)
-    priority = priorities(weights, jobs, state)
+    judged = judged_jobs(weights, jobs, state)
+    nudged = nudge.order.shape[0] > 0
+    if nudged:
+        for job in range(judged.shape[0]):
+            judged[job, 0] += nudge.order[view.job_id[job]]
+            judged[job, 1] += nudge.start[view.job_id[job]]
     recall = recalled(memory)
+    age = age_h(memory, recall, view.time_s)
     past, remembered, surprises = memory.machine[recall], memory.walk[recall], memory.surprise[recall]
     wanted, next_s, run_left_s, run_gpus = measure_queue(view)
     queue = Queue(wanted, next_s, run_left_s, run_gpus, np.zeros(1))
     started, first = 0, 0
-    for job in np.argsort(-priority, kind="mergesort"):
+    for job in np.argsort(-judged[:, 0], kind="mergesort"):
         workers, gpus, cpus, space = view.job_workers[job], view.job_gpus[job], view.job_cpus[job], view.job_memory[job]
         if not possible[job]:
             pass_over(queue, workers * gpus)
@@ -124,15 +144,20 @@ def choose(view, weights, known, about, memory, starts, machines, scores):
                 pass_over(queue, workers * gpus)
                 continue
         anything = started > 0 or view.run_id.shape[0] > 0  # to wait for
-        if anything and starts_now(weights, measure_start(view, known, room, queue, job, fits[job])) < 0.0:
-            pass_over(queue, workers * gpus)
-            continue
+        if anything:
+            rule = starts_now(weights, measure_start(view, known, room, queue, job, fits[job]))
+            if rule + judged[job, 1] < 0.0:
+                pass_over(queue, workers * gpus)
+                continue
         pairs = measure_pairs(view, known, room, job, fits[job])
         beside = measure_neighbours(view, room, about, pressure, job, fits[job])
         may = np.flatnonzero(fits[job] > 0)
         nodes = nodes_of(may, state, pairs, beside, jobs, job)
         at = np.concatenate((may, past))
-        score, _, _, walked = affinity(weights, nodes, at, known.rack, remembered, surprises)
+        score, _, variance, walked = affinity(weights, nodes, at, known.rack, remembered, surprises, age, nudged)
+        if nudged:
+            for i in range(may.shape[0]):
+                score[i] += np.sqrt(variance[i]) * nudge.place[view.job_id[job], may[i]]
         chosen = machines[first : first + workers]
         best = fill(score, may, fits[job], workers, known, weights.scalars[RACK], chosen)
         for machine in chosen:
@@ -140,7 +165,7 @@ def choose(view, weights, known, about, memory, starts, machines, scores):
             take(room, machine, gpus, cpus, space)
         remember(memory, view.job_id[job], nodes[best], walked[best], may[best])
         starts[started, 0], starts[started, 1], starts[started, 2] = job, LEARNED_PRIORITY, LEARNED_AFFINITY
-        scores[started, 0], scores[started, 1] = priority[job], score[best]
+        scores[started, 0], scores[started, 1] = judged[job, 0], score[best]
         started += 1
         first += workers
     return started
@@ -154,12 +179,13 @@ FIRST_INT = 1  # `state`: the heads of attention, where each array of integers b
 FIRST_SIZE = FIRST_INT + len(INTS) + 1
 KNOWN = len(Weights._fields) - 1  # the first arrays of each
 ABOUT = KNOWN + len(Known._fields) - 2
-MEMORY = ABOUT + len(Neighbours._fields)
+NUDGE = ABOUT + len(Neighbours._fields)
+MEMORY = NUDGE + len(Nudge._fields)
 
 
-def pack_kernel(network: DasForward, known: Known, about: Neighbours) -> GpuKernel:
+def pack_kernel(network: DasForward, known: Known, about: Neighbours, nudge: Nudge) -> GpuKernel:
     memory = Memory.empty(network.shape.history, network.shape.walk_rank)
-    floats = [*network.weights[1:], *known[2:], *about, memory.node, memory.walk, memory.surprise]
+    floats = [*network.weights[1:], *known[2:], *about, *nudge, *memory[4:]]
     ints = [known.type, known.rack, memory.placed, memory.job_id, memory.machine, memory.seen]
     sizes = np.ones((len(floats), COLUMNS), np.int64)
     sizes[:, 0] = np.cumsum([0, *(array.size for array in floats[:-1])])
@@ -247,6 +273,7 @@ def decide(view: GpuView, params: Floats, state: Ints, starts: Ints, machines: I
         _table(params, state, ABOUT + 2),
         _table(params, state, ABOUT + 3),
     )
+    nudge = Nudge(_flat(params, state, NUDGE), _flat(params, state, NUDGE + 1), _table(params, state, NUDGE + 2))
     memory = Memory(
         _ints(state, 2),
         _ints(state, 3),
@@ -255,5 +282,6 @@ def decide(view: GpuView, params: Floats, state: Ints, starts: Ints, machines: I
         _table(params, state, MEMORY),
         _table(params, state, MEMORY + 1),
         _flat(params, state, MEMORY + 2),
+        _flat(params, state, MEMORY + 3),
     )
-    return choose(view, weights, known, about, memory, starts, machines, scores)
+    return choose(view, weights, known, about, nudge, memory, starts, machines, scores)

@@ -13,6 +13,7 @@ from dovetail.schedulers.learned.das.shape import NODE_COLUMNS
 
 FRESH = 0.3  # how much of what is known of a running job's speed the latest measurement makes up
 NOBODY = -1
+HOUR_S = 3600.0
 
 
 class Memory(NamedTuple):
@@ -25,6 +26,7 @@ class Memory(NamedTuple):
     node: Floats  # (N, node columns)
     walk: Floats  # (N, rank) what the random walk makes of the node
     surprise: Floats  # (N,) how much faster it was than expected, as a logarithm
+    seen_s: Floats  # (N,) when it was seen running last
 
     @classmethod
     def empty(cls, history: int, rank: int) -> Memory:
@@ -36,6 +38,7 @@ class Memory(NamedTuple):
             np.zeros(size, np.int64),
             np.zeros((size, len(NODE_COLUMNS))),
             np.zeros((size, rank)),
+            np.zeros(size),
             np.zeros(size),
         )
 
@@ -53,7 +56,7 @@ def remember(memory, job_id, node, walk, machine):
 
 
 @njit(**OPTIONS)
-def observe(memory, run_id, surprise):
+def observe(memory, time_s, run_id, surprise):
     for place in range(memory.job_id.shape[0]):
         if memory.job_id[place] == NOBODY:
             continue
@@ -62,6 +65,7 @@ def observe(memory, run_id, surprise):
                 before = memory.surprise[place] if memory.seen[place] else surprise[r]
                 memory.surprise[place] = before + FRESH * (surprise[r] - before)
                 memory.seen[place] += 1
+                memory.seen_s[place] = time_s
 
 
 @njit(**OPTIONS)
@@ -76,3 +80,9 @@ def recalled(memory):
             found[count] = place
             count += 1
     return found[:count][::-1].copy()
+
+
+@njit(**OPTIONS)
+def age_h(memory, recall, time_s):
+    """(n,) hours since each of those recalled was seen running."""
+    return (time_s - memory.seen_s[recall]) / HOUR_S

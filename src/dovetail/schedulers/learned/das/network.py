@@ -10,17 +10,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dovetail.schedulers.learned.das.forward import EPSILON, OF_PLACE, SPEED_AT, positions
-from dovetail.schedulers.learned.das.random_walk import LEAST_SIMILARITY
+from dovetail.schedulers.learned.das.random_walk import LEAST_SIMILARITY, LONGEST_WALK, OLDEST
 from dovetail.schedulers.learned.das.shape import DasShape, Parameters
 
 
 class Placed(NamedTuple):
-    """Affinities of B jobs for M machines, as distributions N(mean, scale^2 (I + factor factor'))."""
+    """Affinities of B jobs for M machines, and what they come from."""
 
     mean: Tensor  # (B, M)
-    factor: Tensor  # (B, M, d)
-    scale: Tensor  # ()
     speed: Tensor  # (B, M) expected log of speed / expected alone
+    variance: Tensor  # (B, M) of what the process expects, in units of its own; 1 where there is none
 
 
 class Near(NamedTuple):
@@ -50,8 +49,8 @@ class DasNetwork(nn.Module):
         """The parameters as `forward` wants them."""
         return {name: value.detach().numpy().copy() for name, value in self.named.items()}
 
-    def priorities(self, jobs: Tensor, there: Tensor, machines: Tensor) -> Tensor:
-        """(B, J) from (B, J, columns), of which `there` (B, J) exist, and (B, M, columns)."""
+    def judged_jobs(self, jobs: Tensor, there: Tensor, machines: Tensor) -> Tensor:
+        """(B, J, 2) priority, readiness; from (B, J, columns), of which `there` (B, J) exist, and (B, M, columns)."""
         p = self.named
         x = torch.tanh(jobs @ p["order.job.weight"] + p["order.job.bias"])
         if self.shape.communicate:
@@ -62,41 +61,54 @@ class DasNetwork(nn.Module):
         x = x + torch.as_tensor(positions(x.shape[1], self.shape.width))
         for layer in range(self.shape.layers):
             x = self._encode(x, there, f"order.layer{layer}")
-        learned = (x @ p["order.out.weight"])[..., 0] + p["order.out.bias"][0]
-        return jobs @ p["order.base"] + learned
+        rule = jobs @ p["order.base"]
+        return torch.stack((rule, torch.zeros_like(rule)), dim=2) + x @ p["order.out.weight"] + p["order.out.bias"]
 
-    def affinities(self, nodes: Tensor, near: Near, surprise: Tensor, there: Tensor) -> Placed:
+    def affinities(self, nodes: Tensor, near: Near, surprise: Tensor, age: Tensor, there: Tensor) -> Placed:
         """Of B jobs.  nodes: (B, M + n, columns), machines first, then the history, of which those `there` (B, M + n)
-        exist; surprise: (B, n)."""
+        exist; surprise and age: (B, n)."""
         p, machines = self.named, nodes.shape[1] - surprise.shape[1]
         hidden = torch.relu(nodes @ p["place.in.weight"] + p["place.in.bias"])
         speed = (hidden[:, :machines] @ p["place.prior.weight"])[..., 0] + p["place.prior.bias"][0]
-        factor = hidden.new_zeros((len(nodes), machines, 1))
-        if self.shape.random_walk:
-            amplitude = p["place.walk.amplitude"][0].exp()
-            mean, factor = self._posterior(hidden, near, surprise / amplitude, there)
-            speed = speed + amplitude * mean
         learned = (hidden[:, :machines] @ p["place.out.weight"])[..., 0] + p["place.out.bias"][0]
         fast = p["place.speed"][0] * (speed + nodes[:, :machines, SPEED_AT])
-        mean = nodes[:, :machines, :OF_PLACE] @ p["place.base"] + fast + learned
-        return Placed(mean, factor, p["place.log_std"][0].exp(), speed)
+        affinity = nodes[:, :machines, :OF_PLACE] @ p["place.base"] + fast + learned
+        variance = torch.ones_like(speed)
+        if self.shape.random_walk:
+            amplitude = p["place.walk.amplitude"][0].exp()
+            mean, variance = self._posterior(hidden, near, surprise / amplitude, age, there)
+            speed = speed + amplitude * mean
+            affinity = affinity + p["place.walk.trust"][0] * amplitude * mean
+        return Placed(affinity, speed, variance)
 
-    def _posterior(self, hidden: Tensor, near: Near, values: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
+    def _posterior(
+        self, hidden: Tensor, near: Near, values: Tensor, age: Tensor, exists: Tensor
+    ) -> tuple[Tensor, Tensor]:
         p, machines = self.named, hidden.shape[1] - values.shape[1]
         learned = functional.softplus(hidden @ p["place.walk.weight"] + p["place.walk.bias"])
         close = functional.softplus(p["place.walk.topology"][0]), functional.softplus(p["place.walk.machine"][0])
         features = torch.cat((learned, near.rack * close[0], near.machine * close[1]), dim=2) * exists[..., None]
         degree = features @ features.sum(dim=1)[..., None]
         spread = features / degree.clamp(min=LEAST_SIMILARITY).sqrt()
-        walk = torch.sigmoid(p["place.walk.length"][0])
-        total = 1.0 + p["place.walk.noise"][0].exp()
+        walk = torch.sigmoid(p["place.walk.length"][0]).clamp(max=LONGEST_WALK)
+        core_inverse = torch.eye(spread.shape[2], dtype=spread.dtype) / walk - spread.mT @ spread
+        own = 1.0 / (1.0 + _factor(spread, core_inverse).pow(2).sum(dim=2))
+        spread = spread * own.sqrt()[..., None]
         seen, here = spread[:, machines:], spread[:, :machines]
-        unit = torch.eye(spread.shape[2], dtype=spread.dtype)
-        precision = unit / walk - spread.mT @ spread + seen.mT @ seen / total
-        lower = torch.linalg.cholesky((precision + precision.mT) / 2.0)
-        weights = torch.cholesky_solve(seen.mT @ (values * exists[:, machines:])[..., None], lower) / total
-        factor = torch.linalg.solve_triangular(lower, here.mT, upper=False).mT
-        return (here @ weights)[..., 0], factor
+        values = values * exists[:, machines:]
+        total = own[:, machines:] + self._noise(features[:, machines:], values, age)
+        precision = core_inverse + seen.mT @ (seen / total[..., None])
+        weights = torch.linalg.solve(precision, (seen.mT @ (values / total)[..., None]))
+        return (here @ weights)[..., 0], own[:, :machines] + _factor(here, precision).pow(2).sum(dim=2)
+
+    def _noise(self, features: Tensor, values: Tensor, age: Tensor) -> Tensor:
+        """(B, n) variances of what was observed."""
+        p = self.named
+        near = features @ features.sum(dim=1)[..., None]
+        powers = features.mT @ torch.stack((values, values**2), dim=2)  # (B, d, 2)
+        first, second = (features @ powers / near.clamp(min=LEAST_SIMILARITY)).unbind(dim=2)
+        old = torch.expm1((p["place.walk.age"][0].exp() * age).clamp(max=OLDEST))
+        return p["place.walk.noise"][0].exp() + (second - first**2).clamp(min=0.0) + old
 
     def _encode(self, x: Tensor, there: Tensor, name: str) -> Tensor:
         p, heads = self.named, self.shape.heads
@@ -113,21 +125,10 @@ class DasNetwork(nn.Module):
         return x + up @ p[f"{name}.down.weight"] + p[f"{name}.down.bias"]
 
 
-def log_probability(drawn: Tensor, placed: Placed, possible: Tensor) -> tuple[Tensor, Tensor]:
-    """Log density (B,) of what was drawn (B, M), of the machines that are `possible` (B, M) alone, and its entropy.
-
-    Of N(mean, scale^2 (I + F F')): by the matrix determinant lemma, in the width of F.
-    """
-    factor = placed.factor * possible[..., None]
-    off = (drawn - placed.mean) / placed.scale * possible
-    inner = torch.eye(factor.shape[2], dtype=factor.dtype) + factor.mT @ factor
-    lower = torch.linalg.cholesky(inner)
-    along = torch.linalg.solve_triangular(lower, factor.mT @ off[..., None], upper=False)[..., 0]
-    square = (off**2).sum(dim=1) - (along**2).sum(dim=1)
-    count = possible.sum(dim=1)
-    half_log_det = lower.diagonal(dim1=1, dim2=2).log().sum(dim=1) + count * placed.scale.log()
-    density = -0.5 * (square + count * 1.8378770664093453) - half_log_det
-    return density, half_log_det + 0.5 * count * 2.8378770664093453
+def _factor(spread: Tensor, precision: Tensor) -> Tensor:
+    """(B, N, d) F with F F' = S precision^-1 S'."""
+    lower = torch.linalg.cholesky((precision + precision.mT) / 2.0)
+    return torch.linalg.solve_triangular(lower, spread.mT, upper=False).mT
 
 
 def _norm(x: Tensor, scale: Tensor) -> Tensor:

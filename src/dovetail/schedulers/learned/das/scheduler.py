@@ -7,9 +7,9 @@ next would be on machines like those.  `forward` has the equations, `kernel` the
 Departures.  The published agents score everything from nothing; these correct a rule of thumb.  A job that fits may be
 let wait as well: where a few long jobs fill a cluster and nobody can be stopped, the many short ones that come next
 pay for it, and a gang that is torn apart runs slowly for as long as it lasts.  It waits if a weighed sum of what speaks
-for starting (`features.gpu.START_COLUMNS`) is below 0, unless nothing runs.  What kinds of jobs do to each other on a
-machine is learned as well (`features.gpu_neighbours`).  A gang that one machine cannot hold is kept together: machines
-in the racks of those already chosen gain `place.rack`.
+for starting (`features.gpu.START_COLUMNS`) and the readiness that the ordering agent gives it are below 0 together,
+unless nothing runs.  What kinds of jobs do to each other on a machine is learned as well (`features.gpu_neighbours`).
+A gang that one machine cannot hold is kept together: machines in the racks of those already chosen gain `place.rack`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dovetail.schedulers.learned import checkpoint_files
 if TYPE_CHECKING:
     from dovetail.features.gpu_measure import Known
     from dovetail.schedulers.learned.das.forward import DasForward
+    from dovetail.schedulers.learned.das.kernel import Nudge
 
 BUNDLED = Path(__file__).parent / "checkpoints"
 AUTO, ONE_TYPE, SEVERAL_TYPES = "auto", "cloud", "cloud-mixed"
@@ -55,9 +56,12 @@ class DasParams:
 class Das:
     Params = DasParams
 
-    def __init__(self, params: DasParams = DasParams(), *, network: DasForward | None = None) -> None:
+    def __init__(
+        self, params: DasParams = DasParams(), *, network: DasForward | None = None, nudge: Nudge | None = None
+    ) -> None:
         self.checkpoint = params.checkpoint
         self._network = network
+        self._nudge = nudge
         if network is None and params.checkpoint != AUTO:
             self._network = load_network(params.checkpoint)
         self._known: Known | None = None
@@ -72,14 +76,14 @@ class Das:
         self._memory = Memory.empty(self.network.shape.history, self.network.shape.walk_rank)
 
     def kernel(self) -> GpuKernel:
-        from dovetail.schedulers.learned.das.kernel import pack_kernel
+        from dovetail.schedulers.learned.das.kernel import Nudge, pack_kernel
 
         if self._known is None:
             raise DovetailError("Das: reset() must come before kernel(), it tells the cluster's size")
-        return pack_kernel(self.network, self._known, self._about)
+        return pack_kernel(self.network, self._known, self._about, self._nudge or Nudge.none())
 
     def decide(self, view: GpuView) -> Sequence[GpuDecision]:
-        from dovetail.schedulers.learned.das.kernel import choose
+        from dovetail.schedulers.learned.das.kernel import Nudge, choose
 
         jobs = len(view.job_id)
         starts = np.zeros((jobs, 3), np.int64)
@@ -87,7 +91,9 @@ class Das:
         scores = np.zeros((jobs, 2))
         # Numba compiles for read-only arrays anew: this way it is the code of whole episodes.
         writable = GpuView._make([view.time_s, *(np.array(part) for part in view[1:])])
-        count = choose(writable, self.network.weights, self._known, self._about, self._memory, starts, machines, scores)
+        nudge = self._nudge or Nudge.none()
+        about, memory = self._about, self._memory
+        count = choose(writable, self.network.weights, self._known, about, nudge, memory, starts, machines, scores)
         decisions, first = [], 0
         for (job, reason, place), (priority, affinity) in zip(starts[:count].tolist(), scores.tolist(), strict=False):
             workers = int(view.job_workers[job])

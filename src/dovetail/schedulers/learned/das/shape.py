@@ -70,9 +70,8 @@ class DasShape:
             "order.base": (len(JOB_COLUMNS),),
             "order.job.weight": (len(JOB_COLUMNS), w),
             "order.job.bias": (w,),
-            "order.out.weight": (w, 1),
-            "order.out.bias": (1,),
-            "order.log_std": (1,),
+            "order.out.weight": (w, 2),
+            "order.out.bias": (2,),
             "start.base": (len(START_COLUMNS),),
             "place.base": (len(PLACE_COLUMNS),),
             "place.speed": (1,),
@@ -83,7 +82,6 @@ class DasShape:
             "place.prior.bias": (1,),
             "place.out.weight": (h, 1),
             "place.out.bias": (1,),
-            "place.log_std": (1,),
         }
         for where, rank in (("host", HOST_RANK), ("device", DEVICE_RANK)):
             found |= {f"neighbours.{where}.{part}": (len(self.kinds), rank) for part in ("press", "feel")}
@@ -109,6 +107,8 @@ class DasShape:
                 "place.walk.length": (1,),
                 "place.walk.noise": (1,),
                 "place.walk.amplitude": (1,),
+                "place.walk.age": (1,),
+                "place.walk.trust": (1,),
             }
         return found
 
@@ -126,12 +126,10 @@ class DasShape:
             found[name] = np.zeros_like(found[name])
         found |= {
             "order.base": np.array([ORDER_RULE.get(name, 0.0) for name in JOB_COLUMNS]),
-            "order.log_std": np.array([np.log(0.3)]),
             "start.base": np.array([START_RULE.get(name, 0.0) for name in START_COLUMNS]),
             "place.base": np.array([PLACE_RULE.get(name, 0.0) for name in PLACE_COLUMNS]),
             "place.speed": np.array([4.0]),
             "place.rack": np.array([1.0]),
-            "place.log_std": np.array([np.log(0.2)]),
         }
         if self.random_walk:
             found |= {
@@ -139,6 +137,8 @@ class DasShape:
                 "place.walk.machine": np.array([2.0]),
                 "place.walk.length": np.array([2.0]),
                 "place.walk.noise": np.array([-1.0]),
-                "place.walk.amplitude": np.array([-1.0]),
+                "place.walk.amplitude": np.array([-2.0]),
+                "place.walk.age": np.array([-1.0]),
+                "place.walk.trust": np.array([4.0]),
             }
         return found
