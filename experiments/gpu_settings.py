@@ -253,7 +253,7 @@ def text_of(points: Sequence[Point], titles: Mapping[str, str], args: argparse.N
             )
         texts.append(f"## `{point.name}`\n\n{scheduler_table(point, titles)}")
     if len(points) > 1:
-        about = "JCT in minutes / fee in dollars; differences are the mean of those of the sizes."
+        about = "JCT in minutes / fee in dollars; differences are the mean of those of the sizes, on shared sequences."
         texts.append(f"## All sizes\n\n{about}\n\n{average_table(points, titles)}")
     texts.append(f"## CPU seconds of a sequence\n\n{cost_table(points, titles)}")
     return "\n\n".join(texts)
