@@ -128,7 +128,8 @@ class DasNetwork(nn.Module):
 def _factor(spread: Tensor, precision: Tensor) -> Tensor:
     """(B, N, d) F with F F' = S precision^-1 S'."""
     lower = torch.linalg.cholesky((precision + precision.mT) / 2.0)
-    return torch.linalg.solve_triangular(lower, spread.mT, upper=False).mT
+    found: Tensor = torch.linalg.solve_triangular(lower, spread.mT, upper=False).mT
+    return found
 
 
 def _norm(x: Tensor, scale: Tensor) -> Tensor:
