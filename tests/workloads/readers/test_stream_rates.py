@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import itertools
 import io
 import tarfile
 
@@ -56,6 +57,7 @@ def read(path, **options):
         (bz2.compress(CSV.encode()), "r.csv.bz2", {}, 60, (1, 2, 3), 0),
         (archive("r.txt"), "r.tbz2", {"step_s": 60}, 60, (1, 2), 0),
     ],
+    ids=itertools.count(),  # packed files hold the time they were made, so no two processes would name them alike
 )
 def test_series_of_every_form(tmp_path, text, name, options, bin_s, rate, clock_s):
     series = read(write(tmp_path, text, name), **options).source.recorded
@@ -103,6 +105,7 @@ def test_what_is_left_over_is_dropped_and_said(tmp_path):
         (archive("a", "b"), "r.tbz2", {}, "an archive of 2 files"),
         ('"a,1\n', "r.csv", {}, "not readable as CSV"),
     ],
+    ids=itertools.count(),
 )
 def test_faults_name_file_and_row(tmp_path, text, name, options, says):
     path = write(tmp_path, text, name)
