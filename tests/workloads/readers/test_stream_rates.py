@@ -1,7 +1,7 @@
 import bz2
 import gzip
-import itertools
 import io
+import itertools
 import tarfile
 
 import numpy as np
