@@ -25,6 +25,10 @@ ERRORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 FILLS = ("0.25", "0.5", "0.75", "1", "2", "4", "8", "inf")
 YARDSTICK = "elastic/srtf"  # the best heuristic of both presets, in pictures only
 USUAL = {"error": 1.0, "fill": 0.5}
+OF_REPLAN = {
+    "small": ERRORS,
+    "paper": (0.1, 1.0, 10.0),
+}  # errors at which it is run; there it takes a minute or two each
 
 
 BASELINES = ("elastic/rrh", "elastic/drf", "elastic/fifo")  # Dorm is far below, in every setting, and slow
@@ -32,7 +36,8 @@ BASELINES = ("elastic/rrh", "elastic/drf", "elastic/fifo")  # Dorm is far below,
 
 def specs(preset: str) -> list[str]:
     wrong = [f"error={error:g}" for error in ERRORS if error != USUAL["error"]]
-    found = [f"{one}:{error}" for one in (OASIS, REPLAN) for error in wrong]
+    found = [f"{OASIS}:{error}" for error in wrong]
+    found += [f"{REPLAN}:error={error:g}" for error in OF_REPLAN[preset] if error != USUAL["error"]]
     found += [f"{OASIS}:fill={fill}" for fill in FILLS if float(fill) != USUAL["fill"]]
     found += [f"{OASIS}:{error},fill=inf" for error in wrong]
     others = [REPLAN, YARDSTICK, *BASELINES, *TUNED[preset]]
@@ -96,6 +101,9 @@ def error_table(ours: str, points: dict[str, Point]) -> str:
     for error in ERRORS:
         name, line = label(ours, error=error), [f"{error:g}"]
         for point in points.values():
+            if name not in point.values:
+                line += [""] * 4
+                continue
             best = (point.best(BASELINES), point.best((*BASELINES, *point.tuned)))
             line.append(utility(point, name))
             line.append("" if name == ours else point.difference(name, ours))
@@ -128,7 +136,7 @@ def draw(points: dict[str, Point]) -> None:
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, grid = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
+    figure, grid = plt.subplots(1, 2, figsize=(10, 5), layout="constrained", sharey=True)
     endless = 2 * float(FILLS[-2])  # where inf is drawn
     for colour, (preset, point) in zip(("C0", "C1"), points.items(), strict=True):
         usual = point.mean(OASIS)
@@ -136,8 +144,8 @@ def draw(points: dict[str, Point]) -> None:
             shares = [point.mean(label(error=error, fill=floor)) / usual for error in ERRORS]
             text = f"{PRESETS[preset]}, {'as published' if floor == float('inf') else 'with our floor'}"
             grid[0].plot(ERRORS, shares, style, color=colour, label=text)
-        shares = [point.mean(label(REPLAN, error=error)) / usual for error in ERRORS]
-        grid[0].plot(ERRORS, shares, "^-", color=colour, label=f"{PRESETS[preset]}, {REPLAN}")
+        shares = [point.mean(label(REPLAN, error=error)) / usual for error in OF_REPLAN[preset]]
+        grid[0].plot(OF_REPLAN[preset], shares, "^-", color=colour, label=f"{PRESETS[preset]}, {REPLAN}")
         best = point.best((*BASELINES, *point.tuned))
         grid[0].axhline(
             point.mean(best) / usual, color=colour, ls=":", label=f"{PRESETS[preset]}, best published, tuned"
@@ -152,7 +160,7 @@ def draw(points: dict[str, Point]) -> None:
     grid[1].minorticks_off()
     for axes in grid:
         axes.grid(alpha=0.3)
-        axes.legend(fontsize="small", frameon=False)
+        axes.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(0, -0.15), ncols=2)
         axes.spines[["top", "right"]].set_visible(False)
     RESULTS.mkdir(exist_ok=True)
     figure.savefig(RESULTS / "elastic_sensitivity.png", dpi=110)

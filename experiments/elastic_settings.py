@@ -153,9 +153,7 @@ def axis_table(axis: str, points: dict[int, Point]) -> str:
     lines.append(["**best published, tuned**", *(f"`{name}`" for name in tuned)])
     for title, ours, others in (
         (f"`{OASIS}` to the best published", OASIS, best),
-        (f"`{REPLAN}` to the best published", REPLAN, best),
         (f"`{OASIS}` to the best of them, tuned", OASIS, tuned),
-        (f"`{REPLAN}` to the best of them, tuned", REPLAN, tuned),
         (f"`{REPLAN}` to `{OASIS}`", REPLAN, [OASIS] * len(points)),
         (f"`{REPLAN}` to the best heuristic", REPLAN, [point.best(point.heuristics) for point in points.values()]),
     ):

@@ -46,7 +46,7 @@ def test_tables():
     assert "| 7 [6, 8] | +55.6 % " in rows[3] and "| 50 % | 2.0 | 3.0 | 2 |" in rows[3]
     along = axis_table("jobs", {5: made_up, 10: made_up})
     assert "| jobs | 5 | 10 |" in along and "| `elastic/oasis` to the best published | +55.6 % " in along
-    assert "| `elastic/oasis-replan` to the best of them, tuned | +8" in along
+    assert "| **best published, tuned** | `elastic/drf` | `elastic/drf` |" in along
 
 
 def test_what_was_tuned_is_a_yardstick_of_its_own():
@@ -85,7 +85,8 @@ def test_labels_of_the_sensitivity_are_those_of_the_records(preset):
     ran = {elastic_settings.spec_of(one) for one in run}
     inf = float("inf")
     label = elastic_sensitivity.label
-    wanted = {label(name, error=error) for name in (OASIS, REPLAN) for error in elastic_sensitivity.ERRORS}
+    wanted = {label(error=error) for error in elastic_sensitivity.ERRORS}
+    wanted |= {label(REPLAN, error=error) for error in elastic_sensitivity.OF_REPLAN[preset]}
     wanted |= {label(error=error, fill=inf) for error in elastic_sensitivity.ERRORS}
     wanted |= {label(fill=float(fill)) for fill in elastic_sensitivity.FILLS}
     wanted |= {label(in_order="arrival"), label(fill=inf, in_order="arrival")}
@@ -102,6 +103,8 @@ def test_at_every_error_the_baselines_stand_beside(monkeypatch):
     rows = elastic_sensitivity.error_table(OASIS, points).splitlines()
     assert rows[2].startswith("| 0.5 | 4 [4, 4] | -50.0 % [-50.0, -50.0] | +100.0 % ") and "| -20.0 % " in rows[2]
     assert "| 1 | 8 [8, 8] |  | +300.0 % " in rows[3]
+    rows = elastic_sensitivity.error_table("elastic/drf", points).splitlines()
+    assert rows[2] == "| 0.5 |  |  |  |  |"
     assert f"| `oasis-small` | `{tuned}` | tuned | 5 [5, 5] |" in elastic_sensitivity.baseline_table(points)
 
 
