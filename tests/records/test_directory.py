@@ -187,7 +187,7 @@ def test_missing_and_foreign_directories(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"schema": 2}, "schema 2; this version of dovetail reads schema 1"),
-        ({"family": "stream"}, "family 'stream'"),
+        ({"family": "barges"}, "family 'barges'"),
         ({"runs": {}}, "field 'runs': {}; expected an array"),
         ({"files": None}, "field 'files': None; expected an object"),
         ({"runs": [3]}, "expected an object for each run"),

@@ -35,7 +35,7 @@ STEADY = StreamSetting(
     options=StreamOptions(history=10, noise=0.0, step_s=5.0),
 )
 SHAPE = StreamShape(width=8, hidden=12, layers=1, snapshots=3)
-PLAN = StreamPlan(iterations=4, sequences=2, episodes=2, decisions=6, validation=1, every=2, epochs=2)
+PLAN = StreamPlan(lessons=2, iterations=4, sequences=2, episodes=2, decisions=6, validation=1, every=2, epochs=2)
 JOB = StreamTrainJob((STEADY,), (STEADY,), "sure", SHAPE, PLAN)
 
 
@@ -120,10 +120,11 @@ def test_returns_fade_and_are_compared_at_the_same_moment():
 
 def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path):
     whole = train(tmp_path / "whole")
-    train(tmp_path / "parts", steps=1)
-    parts = train(tmp_path / "parts", resume=True)
-    assert all((whole.parameters[name] == parts.parameters[name]).all() for name in whole.parameters)
-    assert whole.curve == parts.curve
+    for steps in (1, 3):  # while it is taught, and after
+        train(tmp_path / str(steps), steps=steps)
+        parts = train(tmp_path / str(steps), resume=True)
+        assert all((whole.parameters[name] == parts.parameters[name]).all() for name in whole.parameters)
+        assert whole.curve == parts.curve
 
 
 def test_the_card_says_how_it_was_made(tmp_path):
@@ -131,7 +132,7 @@ def test_the_card_says_how_it_was_made(tmp_path):
     card = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
     assert card["kind"] == "stream-sure"
     assert card["command"] == "the command" and card["objective"] == "reward"
-    assert [point["iteration"] for point in card["curve"]] == [2, 4]
+    assert [point["iteration"] for point in card["curve"]] == [0, 2, 4]
     kept = load_checkpoint(tmp_path / "run" / "checkpoint")
     assert not any(name.startswith(OBJECTIVE) for name in kept.parameters)
 

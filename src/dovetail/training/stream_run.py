@@ -207,12 +207,15 @@ class StreamTrainRun:
         self.directory.write({**arrays, "untrained": self.untrained}, document)
 
     def _read(self) -> None:
+        """Where the run is; one that was still being taught begins again, as lessons are not kept on disk."""
         arrays, document = self.directory.read()
         try:
+            self.untrained = arrays["untrained"]
+            if int(document["iteration"]) < 0:
+                return
             self.parameters = {name: arrays[f"now/{name}"] for name in self.parameters}
             self.best_parameters = {name: arrays[f"best/{name}"] for name in self.parameters}
             self.adam.restore({name[5:]: value for name, value in arrays.items() if name.startswith("adam/")})
-            self.untrained = arrays["untrained"]
             self.iteration, self.elapsed_s = int(document["iteration"]), float(document["elapsed_s"])
             self.curve = list(document["curve"])
         except (KeyError, TypeError, ValueError) as error:
