@@ -168,9 +168,9 @@ def known_table(scene: Scene, hand: Known, learned: Known) -> str:
             [
                 f"m{m}: {machine.title}",
                 f"{100 * seen.min():.0f} to {100 * seen.max():.0f} %" if len(seen) else "",
-                *(f"{100 * np.exp(hand.mean[m]):.0f} %", f"{hand.deviation[m]:.3f}", f"{100 * hand.unknown[m]:.0f} %"),
+                *(f"{100 * np.exp(hand.mean[m]):.0f} %", f"{hand.deviation[m]:.3f}", f"{100 * hand.unknown[m]:.1f} %"),
                 *(f"{100 * np.exp(learned.mean[m]):.0f} %", f"{learned.deviation[m]:.3f}"),
-                f"{100 * learned.unknown[m]:.0f} %",
+                f"{100 * learned.unknown[m]:.1f} %",
             ]
         )
     return table([*head, "not known yet"], rows)
@@ -234,8 +234,8 @@ def text_of(scene: Scene, hand: Known, learned: Known, network: str) -> str:
     return TEXT.format(
         table=known_table(scene, hand, learned),
         picture=PICTURE.name,
-        **{name: f"{100 * hand.unknown[m]:.0f}" for name, m in NAMED.items()},
-        **{f"learned_{name}": f"{100 * learned.unknown[m]:.0f}" for name, m in NAMED.items()},
+        **{name: f"{100 * hand.unknown[m]:.1f}" for name, m in NAMED.items()},
+        **{f"learned_{name}": f"{100 * learned.unknown[m]:.1f}" for name, m in NAMED.items()},
         network=network,
         least=f"{100 * learned.unknown.min():.0f}",
         most=f"{100 * learned.unknown.max():.0f}",

@@ -244,6 +244,7 @@ class DasTrainRun:
             "validation": {"of_untrained": self.best, "iterations": self.iteration},
             "minutes": round(self.elapsed_s / 60, 2),
             "curve": self.curve,
+            "corrections": corrections(self.best_parameters),
         }
         network = DasForward(self.job.shape, self.best_parameters)
         return save_checkpoint(self.directory.checkpoint, DasCheckpoint(network, card))
@@ -291,6 +292,11 @@ def costs_of(workers: Workers, networks: Sequence[Parameters], tasks: Sequence[T
         for (n, t), score in zip(share, answer, strict=True):
             found[n, t] = score.avg_jct_s, score.avg_fee
     return found
+
+
+def corrections(parameters: Parameters) -> dict[str, float]:
+    """What the agents add to the rules of thumb: the length of the weights of their last layers; 0: nothing."""
+    return {agent: float(np.linalg.norm(parameters[f"{agent}.out.weight"])) for agent in ("order", "place")}
 
 
 def rules_of(parameters: Parameters) -> Floats:

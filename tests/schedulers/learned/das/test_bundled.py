@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dovetail.cli import main
-from dovetail.schedulers.learned.das.scheduler import BUNDLED
+from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS
+from dovetail.schedulers.learned.das.forward import judged_jobs
+from dovetail.schedulers.learned.das.scheduler import BUNDLED, load_network
 
 CARDS = sorted(BUNDLED.glob("*.json"))
 BEATEN, RIVALS = "gpu/fifo+first-fit", ("gpu/fifo+first-fit", "gpu/srtf+topology")
@@ -35,6 +38,19 @@ def test_the_card_says_how_it_was_made(card: Path) -> None:
     assert len(facts["commit"]) == 40
     assert facts["held_out"]["seeds"][1] < 1000
     assert card.with_suffix(".safetensors").stat().st_size < 5_000_000
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.stem)
+def test_the_card_says_what_the_agents_add_to_the_rules(card: Path) -> None:
+    """Nothing, where no round of MAPPO was better by validation; then jobs are judged one by one."""
+    network, said = load_network(card.stem), json.loads(card.read_text())["corrections"]
+    for agent in ("order", "place"):
+        assert said[agent] == pytest.approx(np.linalg.norm(network.parameters[f"{agent}.out.weight"]), abs=1e-4)
+    rng = np.random.default_rng(0)
+    jobs, machines = rng.random((6, len(JOB_COLUMNS))), rng.random((8, len(MACHINE_COLUMNS)))
+    alone = np.array([judged_jobs(network.weights, jobs[j : j + 1].copy(), machines)[0] for j in range(6)])
+    together = judged_jobs(network.weights, jobs, machines)
+    assert np.allclose(alone, together) == (said["order"] == 0.0)
 
 
 def test_there_is_one() -> None:
