@@ -28,8 +28,9 @@ from dovetail.core.elastic import (
     servers_needed,
     utility,
 )
-from dovetail.schedulers.optimise.elastic.oasis import OasisParams
-from dovetail.schedulers.optimise.elastic.prices import Bounds, estimate
+from dovetail.schedulers.optimise.elastic.market import Market
+from dovetail.schedulers.optimise.elastic.oasis import FEW, OasisParams
+from dovetail.schedulers.optimise.elastic.prices import Bounds
 
 
 class PlainOasis:
@@ -38,9 +39,11 @@ class PlainOasis:
 
     def reset(self, info: ElasticInfo, rng: np.random.Generator) -> None:
         self.info = info
-        self.bounds = estimate(info, fill=self.params.fill, error=self.params.error)
+        params = self.params
+        self.market = Market(info, fill=params.fill, error=params.error, trust=params.trust, few=FEW)
 
     def decide(self, view: ElasticView) -> Sequence[ElasticDecision]:
+        self.market.see(view)
         free = (view.worker_free.copy(), view.server_free.copy())
         new = np.flatnonzero(~view.job_admitted)
         now = utility(view.job_utility, (view.slot - view.job_arrival).astype(np.float64))
@@ -54,7 +57,7 @@ class PlainOasis:
         if work > most * slots:
             return ElasticDecision(job, rejected=True, reason=Reason.CANNOT_FINISH)
         demand = (view.job_worker_demand[job], view.job_server_demand[job])
-        unit = tuple(self._unit(self.bounds[role], free[role], role, demand[role]) for role in (WORKER, SERVER))
+        unit = tuple(self._unit(self.market.bounds[role], free[role], role, demand[role]) for role in (WORKER, SERVER))
         fit = tuple(_fit(free[role], demand[role], most) for role in (WORKER, SERVER))
         per_slot = [_slot_cost(unit, fit, slot, most, demand) for slot in range(slots)]
         cost, choice = _program(per_slot, work)

@@ -10,9 +10,9 @@ and ratios are too high rather than too low.  The ratio is optimum / what a sche
 
 OASiS is proven to stay below 2 alpha, alpha = max(1, ln(U / L)), if it knows U and L and if a worker takes little of a
 host: the proof follows prices as if they changed smoothly, and a host that has no room for another worker as if it were
-full.  So it also runs as published (`fill=inf`, nothing tolerated) with the jobs themselves as its history; and once
-more with every worker and parameter server divided into 20, of which 20 times as many are needed.  There the linear
-relaxation stands for the optimum.
+full.  So it also runs as published (`fill=inf,trust=inf`, nothing tolerated) with the jobs themselves as its history;
+and once more with every worker and parameter server divided into 20, of which 20 times as many are needed.  There the
+linear relaxation stands for the optimum.
 
 On `oasis-small` itself the optimum is not known, but the linear relaxation of the offline problem is no less.
 
@@ -39,14 +39,14 @@ from dovetail.core.elastic import ElasticInfo, ElasticJobs
 from dovetail.core.errors import DovetailError
 from dovetail.evaluation.setting_elastic import ElasticSetting, OpenElasticSetting
 from dovetail.evaluation.statistics import bootstrap_mean
+from dovetail.schedulers.optimise.elastic.market import estimate
 from dovetail.schedulers.optimise.elastic.offline import PROVEN, solve, upper_bound
-from dovetail.schedulers.optimise.elastic.prices import estimate
 from dovetail.workloads.elastic import ElasticWorkload
 
 SMALL = "oasis-small:epochs=[5,15],chunks=[2,10],batches=[3,12],due=[1,8]"
 JOBS, SLOTS, HOSTS = 8, 12, 4
 BOUND_JOBS = (30, 60, 120)
-AS_PROVEN = "elastic/oasis:fill=inf,tolerance=0"
+AS_PROVEN = "elastic/oasis:fill=inf,trust=inf,tolerance=0"
 KNOWN = "elastic/oasis as published, U and L known"
 HOPELESS = 1e4  # a ratio that says: next to nothing was got, in one instance at least
 PARTS = 20  # that workers and parameter servers are divided into, where they are to be small

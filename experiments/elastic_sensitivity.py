@@ -3,9 +3,10 @@
     .venv/bin/python experiments/elastic_sensitivity.py --write
 
 `error` stretches the range of prices on purpose (U times, L divided by it; below 1 the range shrinks), as the paper of
-OASiS does with its estimates of U and L.  `fill` is our floor of L: prices start where the jobs that can pay fill that
-share of the cluster; inf is the published rule, without a floor.  `in_order=arrival` takes jobs of the same slot as
-they come.  Everything is paired with the defaults, on the same sequences (seeds 0, 1, ...).
+OASiS does with its estimates of U and L.  `trust` says how soon the jobs that come correct the estimates; inf is the
+published rule, never.  `fill` is our floor of L: prices start where the jobs that can pay fill that share of the
+cluster; inf is the published rule, without a floor.  `in_order=arrival` takes jobs of the same slot as they come.
+Everything is paired with the defaults, on the same sequences (seeds 0, 1, ...).
 
 Published baselines estimate nothing, so each has one value, whatever the error; beside the best of them, as described
 and as tuned on training seeds (`elastic_settings.TUNED`), stands how far OASiS is above or below it at every error.
@@ -14,7 +15,9 @@ and as tuned on training seeds (`elastic_settings.TUNED`), stands how far OASiS 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from commands import RESULTS, dovetail, publish, table
 from elastic_settings import OASIS, PRESETS, REPLAN, TUNED, Point, add_options, read_point
@@ -24,30 +27,38 @@ from dovetail.evaluation.statistics import bootstrap_mean
 ERRORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 FILLS = ("0.25", "0.5", "0.75", "1", "2", "4", "8", "inf")
 YARDSTICK = "elastic/srtf"  # the best heuristic of both presets, in pictures only
-USUAL = {"error": 1.0, "fill": 0.5}
-OF_REPLAN = {
-    "small": ERRORS,
-    "paper": (0.1, 1.0, 10.0),
-}  # errors at which it is run; there it takes a minute or two each
-
-
+LEARNED = "elastic/learned"
+INF = float("inf")
+USUAL = {
+    OASIS: {"error": 1.0, "fill": 0.5, "trust": 10.0},
+    REPLAN: {"error": 1.0, "trust": INF},
+    LEARNED: {"error": 1.0},
+}
+TRUSTS, AT = (3.0, 10.0, 30.0, INF), (0.1, 1.0, 10.0)  # at these errors
+TRUSTING = {"small": ERRORS, "paper": AT}  # errors at which REPLAN is also run with the trust of OASIS
+LEARNING = {"small": ERRORS, "paper": ()}  # and LEARNED is run
+WIDE = ("small",)  # presets with everything else that is varied
 BASELINES = ("elastic/rrh", "elastic/drf", "elastic/fifo")  # Dorm is far below, in every setting, and slow
-
-
-def specs(preset: str) -> list[str]:
-    wrong = [f"error={error:g}" for error in ERRORS if error != USUAL["error"]]
-    found = [f"{OASIS}:{error}" for error in wrong]
-    found += [f"{REPLAN}:error={error:g}" for error in OF_REPLAN[preset] if error != USUAL["error"]]
-    found += [f"{OASIS}:fill={fill}" for fill in FILLS if float(fill) != USUAL["fill"]]
-    found += [f"{OASIS}:{error},fill=inf" for error in wrong]
-    others = [REPLAN, YARDSTICK, *BASELINES, *TUNED[preset]]
-    return [OASIS, f"{OASIS}:in_order=arrival", f"{OASIS}:fill=inf,in_order=arrival", *found, *others]
 
 
 def label(name: str = OASIS, **params: object) -> str:
     """The spec with what differs from the defaults, in order of the names: as `read_point` has it."""
-    changed = ",".join(f"{key}={value}" for key, value in sorted(params.items()) if value != USUAL.get(key))
+    changed = ",".join(f"{key}={value}" for key, value in sorted(params.items()) if value != USUAL[name].get(key))
     return f"{name}:{changed}" if changed else name
+
+
+def specs(preset: str) -> list[str]:
+    found = [label(error=error, trust=trust) for error in ERRORS for trust in (USUAL[OASIS]["trust"], INF)]
+    found += [label(error=error, trust=INF, fill=INF) for error in ERRORS]
+    found += [label(fill=float(fill), trust=INF) for fill in FILLS]
+    if preset in WIDE:
+        found += [label(error=error, trust=trust) for error in AT for trust in TRUSTS]
+        found += [label(fill=float(fill)) for fill in FILLS]
+        found += [label(in_order="arrival"), label(fill=INF, trust=INF, in_order="arrival")]
+    found += [label(REPLAN, error=error) for error in ERRORS]
+    found += [label(REPLAN, error=error, trust=10.0) for error in TRUSTING[preset]]
+    found += [label(LEARNED, error=error) for error in LEARNING[preset]]
+    return list(dict.fromkeys([*found, YARDSTICK, *BASELINES, *TUNED[preset]]))
 
 
 def main() -> None:
@@ -59,27 +70,47 @@ def main() -> None:
         words = ("compare", "elastic", "--workload", workload, "--out", str(args.out / preset))
         words += ("--workers", str(args.workers), "--seeds", str(args.seeds))
         dovetail(*words, "--schedulers", ",".join(specs(preset)))
-        points[preset] = read_point(preset, args.out / preset, args.seeds, TUNED[preset])
+        point = read_point(preset, args.out / preset, args.seeds, TUNED[preset])
+        points[preset] = replace(point, values={name: point.values[name] for name in specs(preset)})
     if args.write:
         draw(points)
+    usual = USUAL[OASIS]
     texts = [
         f"Total utility, seeds 0 to {args.seeds - 1}, with 95 % intervals, and paired differences to the defaults "
-        f"(`{OASIS}`: error {USUAL['error']:g}, fill {USUAL['fill']:g}).",
+        f"(`{OASIS}`: error {usual['error']:g}, fill {usual['fill']:g}, trust {usual['trust']:g}). "
+        "Empty cells were not run.",
         "![total utility against the error of the estimates and against the floor](elastic_sensitivity.png)",
         "Published baselines, which estimate nothing:",
         baseline_table(points),
-        f"`{OASIS}`:",
+        f"`{OASIS}`, whose estimates the jobs that come correct:",
         error_table(OASIS, points),
-        f"`{REPLAN}`:",
+        f"`{OASIS}:trust=inf`, whose estimates stay as they are, as published; differences are to `{OASIS}`:",
+        error_table(OASIS, points, trust=INF),
+        f"`{REPLAN}`, whose estimates stay as they are:",
         error_table(REPLAN, points),
-        "Without the floor (fill = inf, as published):",
-        sensitivity_table("error of U and L", {f"{e:g}": label(error=e, fill=float("inf")) for e in ERRORS}, points),
+        f"`{label(REPLAN, trust=10.0)}`, whose estimates the jobs that come correct; differences are to `{REPLAN}`:",
+        error_table(REPLAN, points, trust=10.0),
+        f"`{LEARNED}`, whose estimates stay as they are:",
+        error_table(LEARNED, points),
+        "As published, without the floor and with estimates that stay (fill = inf, trust = inf):",
+        sensitivity_table("error of U and L", {f"{e:g}": label(error=e, fill=INF, trust=INF) for e in ERRORS}, points),
+        "How soon jobs that come correct the estimates:",
+        sensitivity_table(
+            "trust, error", {f"{t:g}, {e:g}": label(error=e, trust=t) for e in AT for t in TRUSTS}, points
+        ),
         "Where prices start:",
         sensitivity_table("fill", {fill: label(fill=float(fill)) for fill in FILLS}, points),
+        f"The same with estimates that stay (`trust=inf`; differences are to it with fill {usual['fill']:g}):",
+        sensitivity_table(
+            "fill", {fill: label(fill=float(fill), trust=INF) for fill in FILLS}, points, to=label(trust=INF)
+        ),
         "Jobs of the same slot in order of arrival, instead of worth per unit of resource:",
         sensitivity_table(
-            "fill",
-            {"0.5": label(in_order="arrival"), "inf": label(fill=float("inf"), in_order="arrival")},
+            "",
+            {
+                "by default": label(in_order="arrival"),
+                "as published": label(fill=INF, trust=INF, in_order="arrival"),
+            },
             points,
         ),
     ]
@@ -95,18 +126,18 @@ def baseline_table(points: dict[str, Point]) -> str:
     return table(["", "scheduler", "", "total utility"], lines)
 
 
-def error_table(ours: str, points: dict[str, Point]) -> str:
+def error_table(ours: str, points: dict[str, Point], **params: float) -> str:
     """Against the error of the estimates: how much is lost, and how far above the best baselines that is."""
     lines = []
     for error in ERRORS:
-        name, line = label(ours, error=error), [f"{error:g}"]
+        name, line = label(ours, error=error, **params), [f"{error:g}"]
         for point in points.values():
             if name not in point.values:
                 line += [""] * 4
                 continue
             best = (point.best(BASELINES), point.best((*BASELINES, *point.tuned)))
             line.append(utility(point, name))
-            line.append("" if name == ours else point.difference(name, ours))
+            line.append("" if name == ours or ours not in point.values else point.difference(name, ours))
             line += [point.difference(name, other) for other in best]
         lines.append(line)
     head = ["to the defaults", "to the best published", "to the best of them, tuned"]
@@ -118,16 +149,24 @@ def utility(point: Point, name: str) -> str:
     return f"{found.mean:.0f} [{found.low:.0f}, {found.high:.0f}]"
 
 
-def sensitivity_table(title: str, rows: dict[str, str], points: dict[str, Point]) -> str:
+def sensitivity_table(title: str, rows: dict[str, str], points: dict[str, Point], to: str = OASIS) -> str:
     lines = []
     for value, name in rows.items():
         line = [value]
         for point in points.values():
-            line.append(utility(point, name))
-            line.append("" if name == OASIS else point.difference(name, OASIS))
+            ran = name in point.values
+            line.append(utility(point, name) if ran else "")
+            line.append(point.difference(name, to) if ran and name != to else "")
         lines.append(line)
     head = [cell for preset in points for cell in (f"`{PRESETS[preset]}`", "to the defaults")]
     return table([title, *head], lines)
+
+
+def curve(axes: Any, point: Point, rows: dict[float, str], style: str, **how: str) -> None:
+    """Of what was run, as a share of the defaults."""
+    ran = {x: point.mean(name) / point.mean(OASIS) for x, name in rows.items() if name in point.values}
+    if len(ran) > 1:
+        axes.plot(list(ran), list(ran.values()), style, **how)
 
 
 def draw(points: dict[str, Point]) -> None:
@@ -140,19 +179,22 @@ def draw(points: dict[str, Point]) -> None:
     endless = 2 * float(FILLS[-2])  # where inf is drawn
     for colour, (preset, point) in zip(("C0", "C1"), points.items(), strict=True):
         usual = point.mean(OASIS)
-        for floor, style in ((USUAL["fill"], "o-"), (float("inf"), "o--")):
-            shares = [point.mean(label(error=error, fill=floor)) / usual for error in ERRORS]
-            text = f"{PRESETS[preset]}, {'as published' if floor == float('inf') else 'with our floor'}"
-            grid[0].plot(ERRORS, shares, style, color=colour, label=text)
-        shares = [point.mean(label(REPLAN, error=error)) / usual for error in OF_REPLAN[preset]]
-        grid[0].plot(OF_REPLAN[preset], shares, "^-", color=colour, label=f"{PRESETS[preset]}, {REPLAN}")
+        forms = {
+            "o-": ("by default", {}),
+            "o--": ("estimates that stay", {"trust": INF}),
+            "o:": ("as published", {"trust": INF, "fill": INF}),
+        }
+        for style, (text, params) in forms.items():
+            rows = {error: label(error=error, **params) for error in ERRORS}
+            curve(grid[0], point, rows, style, color=colour, label=f"{PRESETS[preset]}, {text}")
+        rows = {error: label(REPLAN, error=error) for error in ERRORS}
+        curve(grid[0], point, rows, "^-", color=colour, label=f"{PRESETS[preset]}, {REPLAN}")
         best = point.best((*BASELINES, *point.tuned))
         grid[0].axhline(
-            point.mean(best) / usual, color=colour, ls=":", label=f"{PRESETS[preset]}, best published, tuned"
+            point.mean(best) / usual, color=colour, ls="-.", label=f"{PRESETS[preset]}, best published, tuned"
         )
-        places = [endless if fill == "inf" else float(fill) for fill in FILLS]
-        shares = [point.mean(label(fill=float(fill))) / usual for fill in FILLS]
-        grid[1].plot(places, shares, "o-", color=colour, label=PRESETS[preset])
+        rows = {endless if fill == "inf" else float(fill): label(fill=float(fill)) for fill in FILLS}
+        curve(grid[1], point, rows, "o-", color=colour, label=PRESETS[preset])
         grid[1].axhline(point.mean(YARDSTICK) / usual, color=colour, ls=":", label=f"{YARDSTICK} there")
     grid[0].set(xscale="log", xlabel="error of the estimates", ylabel="total utility, defaults = 1", ylim=(0, None))
     grid[1].set(xscale="log", xlabel="fill: share of the cluster at which prices start")

@@ -184,6 +184,8 @@ def draw(title: str, every: Sequence[str], curves: dict[str, dict[int, Point]], 
             axes = grid[row][column]
             for name in every:
                 xs = [x for x, point in points.items() if name in point.values]
+                if len(xs) < 2:
+                    continue
                 ys = [points[x].mean(name, metric) / (3600 if metric.endswith("_s") else 1) for x in xs]
                 thick = name not in next(iter(points.values())).heuristics
                 style = "o--" if name == "elastic/learned" else "o-"  # it lies upon another line

@@ -47,6 +47,10 @@ QUICK = ["run", "elastic", "--jobs", "3", "--slots", "8", "--slot", "0.5", "--pa
         (["--scheduler", "elastic/fifo", "--calibration", "nowhere.json"], "--calibrate --json"),
         (["--calibrate", "--hosts", "1", "--server-hosts", "1"], "two places or more"),
         (["--calibrate", "--seconds", "0"], "expected 0.1 to 3600"),
+        (["--scheduler", "elastic/fifo", "--seconds", "3"], "--seconds is given without --calibrate"),
+        (["--scheduler", "elastic/fifo", "--calibrate"], "--scheduler and --calibrate are given"),
+        (["--calibration", "cal.json", "--calibrate"], "--calibration and --calibrate are given"),
+        (["--kill-every", "1", "--calibrate"], "--kill-every and --calibrate are given"),
     ],
 )
 def test_bad_options_are_explained(options: list[str], said: str, capsys: Capture) -> None:

@@ -83,13 +83,17 @@ def test_labels_of_the_sensitivity_are_those_of_the_records(preset):
     """Every value that a table asks for is one that is run."""
     run = {Contender.of(spec).entry for spec in elastic_sensitivity.specs(preset)}
     ran = {elastic_settings.spec_of(one) for one in run}
-    inf = float("inf")
-    label = elastic_sensitivity.label
-    wanted = {label(error=error) for error in elastic_sensitivity.ERRORS}
-    wanted |= {label(REPLAN, error=error) for error in elastic_sensitivity.OF_REPLAN[preset]}
-    wanted |= {label(error=error, fill=inf) for error in elastic_sensitivity.ERRORS}
-    wanted |= {label(fill=float(fill)) for fill in elastic_sensitivity.FILLS}
-    wanted |= {label(in_order="arrival"), label(fill=inf, in_order="arrival")}
+    inf, label, errors = float("inf"), elastic_sensitivity.label, elastic_sensitivity.ERRORS
+    wanted = {label(error=error, trust=trust) for error in errors for trust in (10.0, inf)}
+    wanted |= {label(REPLAN, error=error) for error in errors}
+    wanted |= {label(REPLAN, error=error, trust=10.0) for error in elastic_sensitivity.TRUSTING[preset]}
+    wanted |= {label("elastic/learned", error=error) for error in elastic_sensitivity.LEARNING[preset]}
+    wanted |= {label(error=error, fill=inf, trust=inf) for error in errors}
+    wanted |= {label(fill=float(fill), trust=inf) for fill in elastic_sensitivity.FILLS}
+    if preset in elastic_sensitivity.WIDE:
+        wanted |= {label(error=e, trust=t) for e in elastic_sensitivity.AT for t in elastic_sensitivity.TRUSTS}
+        wanted |= {label(fill=float(fill)) for fill in elastic_sensitivity.FILLS}
+        wanted |= {label(in_order="arrival"), label(fill=inf, in_order="arrival", trust=inf)}
     wanted |= {*elastic_sensitivity.BASELINES, *elastic_settings.TUNED[preset]}
     assert wanted <= ran
     assert ran - wanted == {"elastic/srtf"}
@@ -103,7 +107,7 @@ def test_at_every_error_the_baselines_stand_beside(monkeypatch):
     rows = elastic_sensitivity.error_table(OASIS, points).splitlines()
     assert rows[2].startswith("| 0.5 | 4 [4, 4] | -50.0 % [-50.0, -50.0] | +100.0 % ") and "| -20.0 % " in rows[2]
     assert "| 1 | 8 [8, 8] |  | +300.0 % " in rows[3]
-    rows = elastic_sensitivity.error_table("elastic/drf", points).splitlines()
+    rows = elastic_sensitivity.error_table(REPLAN, points).splitlines()
     assert rows[2] == "| 0.5 |  |  |  |  |"
     assert f"| `oasis-small` | `{tuned}` | tuned | 5 [5, 5] |" in elastic_sensitivity.baseline_table(points)
 

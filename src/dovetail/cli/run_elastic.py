@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     speed = parser.add_argument_group("speed")
     speed.add_argument("--calibrate", action="store_true", help="only measure, fit the speed model and print both")
-    speed.add_argument("--seconds", type=float, default=2.0, metavar="S", help="of each measurement (2)")
+    speed.add_argument("--seconds", type=float, metavar="S", help="of each measurement of --calibrate (2)")
     speed.add_argument("--calibration", type=Path, metavar="FILE", help="what `--calibrate --json` wrote, to plan with")
     speed.add_argument(
         "--margin", type=float, default=0.05, metavar="X", help="plan with workers so much slower (0.05)"
@@ -88,8 +88,7 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.seed < 0:
         raise ConfigError(f"--seed {args.seed}; expected 0 or more")
-    if not 0.1 <= args.seconds <= 3600.0:
-        raise ConfigError(f"--seconds {args.seconds:g}; expected 0.1 to 3600")
+    _check_speed(args)
     if not args.kill_every >= 0.0:
         raise ConfigError(f"--kill-every {args.kill_every:g}; expected seconds, 0 for never")
     if args.out is not None:
@@ -109,6 +108,23 @@ def run(args: argparse.Namespace) -> int:
         _keep(writer, summary, facts, contender, cluster, args.seed)
     print(json.dumps(facts, indent=2) if args.json else summary.to_text())
     return 0
+
+
+def _check_speed(args: argparse.Namespace) -> None:
+    """Measuring and training are two commands; what belongs to one is not passed over in the other."""
+    if args.calibrate:
+        given = {
+            "--scheduler": args.scheduler,
+            "--calibration": args.calibration,
+            "--kill-every": args.kill_every or None,
+        }
+        for option, value in given.items():
+            if value is not None:
+                raise ConfigError(f"{option} and --calibrate are given; expected one or the other")
+    elif args.seconds is not None:
+        raise ConfigError("--seconds is given without --calibrate; it is the length of a measurement")
+    if args.seconds is not None and not 0.1 <= args.seconds <= 3600.0:
+        raise ConfigError(f"--seconds {args.seconds:g}; expected 0.1 to 3600")
 
 
 def _train(
@@ -197,16 +213,22 @@ def _calibrate(args: argparse.Namespace, options: LiveOptions, cluster: VirtualC
     if len(where) < 2:
         raise ConfigError("--calibrate: one worker place allows one measurement; expected two places or more")
     models = tuple(dict.fromkeys(options.models))
-    note(f"{len(models) * len(where)} measurements of {args.seconds:g} s ...")
+    seconds = _seconds(args)
+    note(f"{len(models) * len(where)} measurements of {seconds:g} s ...")
     found: list[Calibration] = []
     with _fleet(args) as fleet:
-        found += [calibrate(fleet, model, options.pad_s, where, args.seconds) for model in models]
+        found += [calibrate(fleet, model, options.pad_s, where, seconds) for model in models]
     facts = {"schema": 1, "command": _command(args), "calibrations": [one.to_json() for one in found]}
     if args.out is not None:
         _make(args.out)
         (args.out / "calibration.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(facts, indent=2) if args.json else as_table(found))
     return 0
+
+
+def _seconds(args: argparse.Namespace) -> float:
+    """Of each measurement."""
+    return 2.0 if args.seconds is None else float(args.seconds)
 
 
 def _read_calibration(path: Path, options: LiveOptions, cluster: VirtualCluster) -> dict[str, float]:
@@ -339,7 +361,7 @@ def _places(option: str, text: str) -> tuple[int, ...]:
 def _command(args: argparse.Namespace) -> str:
     """What to type to make this again."""
     words = ["dovetail", "run", "elastic"]
-    words += ["--calibrate", "--seconds", f"{args.seconds:g}"] if args.calibrate else ["--scheduler", args.scheduler]
+    words += ["--calibrate", "--seconds", f"{_seconds(args):g}"] if args.calibrate else ["--scheduler", args.scheduler]
     if not args.calibrate:
         words += ["--jobs", str(args.jobs), "--slots", str(args.slots), "--slot", f"{args.slot:g}"]
         words += ["--margin", f"{args.margin:g}", "--seed", str(args.seed)]

@@ -73,7 +73,7 @@ def job_faults(file: str, jobs: pa.Table, slot_s: float) -> Iterator[Fault]:
     earlier = np.r_[False, np.diff(arrival) < 0]
     yield from each_row(file, "arrival", earlier, "earlier than the job before", "jobs in order of arrival")
     for name in ("epochs", "chunks", "batches"):
-        yield from each_row(file, name, number[name] < 1, "none", "1 or more")
+        yield from each_row(file, name, number[name] < 1, "less than 1", "1 or more")
     yield from _time_faults(file, number["batch_s"])
     for name in ("gradient_mb", *WORKER_DEMAND[:-1], *SERVER_DEMAND[:-1], "decay"):
         yield from each_row(file, name, number[name] < 0, "negative", "0 or more")

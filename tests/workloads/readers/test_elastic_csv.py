@@ -130,14 +130,14 @@ def test_other_columns_are_ignored_and_named(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("epochs", "0", "none"),
+        ("epochs", "0", "less than 1"),
         ("epochs", "", "not a number"),
         ("epochs", "2.5", "not a whole number"),
         ("epochs", "1e30", "not a whole number"),
         ("epochs", "9000000000000000", "too many worker-slots"),
         ("chunks", "two", "not a number: 'two'"),
         ("chunks", "1_0", "not a number"),
-        ("batches", "-3", "none"),
+        ("batches", "-3", "less than 1"),
         ("batch_s", "0", "takes no time"),
         ("batch_s", "-2", "negative time"),
         ("batch_s", "nan", "not a number"),

@@ -10,7 +10,9 @@ slots x work x workers steps.  The same optimum is found here much faster:
    than the bound by some gap.  If the gap is no more than what is tolerated, that is it.
 3. Otherwise, with l the slope of the last segment, only d with c_s(d) - l d - min(c_s(x) - l x) <= gap can be part of a
    better schedule.  The dynamic program is run over those d alone, which are few, and is exact.
-4. Stop when the next bound does not beat the best payoff found.
+4. Stop when the next bound does not beat the best payoff found.  Where waiting costs nothing, many slots have the same
+   bound: then the dynamic program is run once for the last of them, and no slot is looked at that could not beat the
+   best payoff even at that cost.
 """
 
 from __future__ import annotations
@@ -45,24 +47,29 @@ def hull(costs, room, slope, length):
 
 
 @kernel
-def lower_bounds(costs, room, work, utility, bound, last_slope):
+def lower_bounds(costs, room, work, utility, bound, last_slope, slopes, lengths, segments):
     """bound[e] = least cost by the hulls to do the work by the end of slot e; last_slope[e] = the last segment's slope.
 
-    Stops where the utility can no longer pay for the work; returns the number of slots looked at.
+    Stops where the utility can no longer pay for the work; returns the number of slots looked at.  The hull of slot s
+    is left in the first segments[s] of slopes[s] and lengths[s].
     """
     slots, width = costs.shape
-    slope, length = np.empty(width), np.empty(width + 1, dtype=np.int64)
     old_slope, old_length = np.empty(work + width + 1), np.empty(work + width + 1, dtype=np.int64)
     new_slope, new_length = np.empty(work + width + 1), np.empty(work + width + 1, dtype=np.int64)
-    held = 0
+    held, steepest, enough = 0, 0.0, False  # segments, the largest of their slopes, and whether they do the work
     for e in range(slots):
         bound[e] = INFEASIBLE
         if utility[e] <= 0.0:  # utilities fall, and costs are not negative
             return e
-        fresh = hull(costs[e], room[e], slope, length)
+        slope, length = slopes[e], lengths[e]
+        fresh = segments[e] = hull(costs[e], room[e], slope, length)
+        if enough and (fresh == 0 or steepest <= slope[:fresh].min()):  # nothing here is cheaper
+            bound[e], last_slope[e] = bound[e - 1], last_slope[e - 1]
+            continue
         i = j = count = 0
         total = 0
         cost = 0.0
+        steepest = -np.inf
         while total < work and (i < held or j < fresh):
             if j == fresh or (i < held and old_slope[i] <= slope[j]):
                 one, size = old_slope[i], old_length[i]
@@ -76,37 +83,37 @@ def lower_bounds(costs, room, work, utility, bound, last_slope):
             count += 1
             total += size
             cost += one * size
+            steepest = max(steepest, one)
         old_slope, new_slope = new_slope, old_slope
         old_length, new_length = new_length, old_length
         held = count
-        if total == work:
+        enough = total == work
+        if enough:
             bound[e] = cost
             last_slope[e] = old_slope[count - 1]
     return slots
 
 
 @kernel
-def fill(costs, room, work, e, slope, taken):
+def fill(costs, room, work, e, slope, slopes, lengths, segments, taken):
     """A schedule near the bound: hull segments below the last slope, then whole ones of that slope, then the rest."""
-    width = costs.shape[1]
-    slopes, lengths = np.empty(width), np.empty(width + 1, dtype=np.int64)
     left = work
     for s in range(e + 1):
         taken[s] = 0
-        for i in range(hull(costs[s], room[s], slopes, lengths)):
-            if slopes[i] >= slope:
+        for i in range(segments[s]):
+            if slopes[s, i] >= slope:
                 break
-            taken[s] += lengths[i]
+            taken[s] += lengths[s, i]
         left -= taken[s]
     for s in range(e + 1):
         if left == 0:
             break
-        for i in range(hull(costs[s], room[s], slopes, lengths)):
-            if slopes[i] > slope:
+        for i in range(segments[s]):
+            if slopes[s, i] > slope:
                 break
-            if slopes[i] == slope and lengths[i] <= left:
-                taken[s] += lengths[i]
-                left -= lengths[i]
+            if slopes[s, i] == slope and lengths[s, i] <= left:
+                taken[s] += lengths[s, i]
+                left -= lengths[s, i]
     while left > 0:
         best, at, step = INFEASIBLE, -1, 0
         for s in range(e + 1):  # all of it in one slot, or as much as one slot takes at the lowest price
@@ -196,7 +203,9 @@ def best_schedule(costs, room, work, utility, tolerance, taken):
     """
     slots = costs.shape[0]
     bound, slope = np.empty(slots), np.empty(slots)
-    looked_at = lower_bounds(costs, room, work, utility, bound, slope)
+    slopes, lengths = np.empty(costs.shape), np.empty((slots, costs.shape[1] + 1), dtype=np.int64)
+    segments = np.empty(slots, dtype=np.int64)
+    looked_at = lower_bounds(costs, room, work, utility, bound, slope, slopes, lengths, segments)
     promising = np.full(looked_at, -np.inf)
     possible = False
     for e in range(looked_at):
@@ -206,14 +215,20 @@ def best_schedule(costs, room, work, utility, tolerance, taken):
     if not possible:
         return -1 - slots, 0.0
     best, best_cost, chosen = 0.0, 0.0, -1
+    cheapest = -1.0  # what the work costs at least, however late it is completed, once that is known
     trial = np.zeros(slots, dtype=np.int64)
     for e in np.argsort(-promising, kind="mergesort"):
         if promising[e] <= best + 1e-12:
             break
-        cost = fill(costs, room, work, e, slope[e], trial)
+        if utility[e] - cheapest <= best and cheapest >= 0.0:
+            continue
+        cost = fill(costs, room, work, e, slope[e], slopes, lengths, segments, trial)
         gap = cost - bound[e]
         if gap > tolerance * utility[e] + 1e-9 * (1.0 + cost):
             cost = min(cost, exact(costs, room, work, e, slope[e], gap, trial))
+            if cheapest < 0.0 and bound[looked_at - 1] == bound[e]:
+                gap = cost - bound[e]
+                cheapest = exact(costs, room, work, looked_at - 1, slope[looked_at - 1], gap, np.empty_like(trial))
         if utility[e] - cost > best:
             best, best_cost, chosen = utility[e] - cost, cost, e
             taken[:] = 0

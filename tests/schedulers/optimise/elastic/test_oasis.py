@@ -15,6 +15,7 @@ from dovetail.cluster.elastic import halves
 from dovetail.core.elastic import Reason, utility
 from dovetail.core.errors import ConfigError
 from dovetail.core.seeds import SeedTree
+from dovetail.evaluation.setting_elastic import ElasticSetting
 from dovetail.schedulers import SCHEDULERS
 from dovetail.schedulers.optimise.elastic.oasis import Oasis, OasisParams
 from dovetail.sim.elastic import ElasticOptions, ElasticWorld, run
@@ -80,8 +81,24 @@ def test_rejects_what_cannot_finish_and_says_so():
 
 def test_the_floor_is_worth_a_lot_when_there_is_much_to_choose_from():
     ours = [play(small_world(seed, jobs=60))[0].total_utility for seed in range(8)]
-    published = [play(small_world(seed, jobs=60), fill=math.inf)[0].total_utility for seed in range(8)]
+    published = [play(small_world(seed, jobs=60), fill=math.inf, trust=math.inf)[0].total_utility for seed in range(8)]
     assert np.mean(ours) > 1.1 * np.mean(published)
+
+
+@pytest.mark.parametrize("error", [0.1, 10.0])
+def test_jobs_that_come_make_up_for_wrong_estimates(error):
+    """Of what wrong estimates cost, most is got back; and where they are right, little is lost."""
+
+    opened = ElasticSetting("oasis-small").open()
+
+    def got(**params):
+        worlds = (opened.world(opened.sequence(seed), SeedTree(seed)) for seed in range(1000, 1004))
+        return np.mean([play(world, **params)[0].total_utility for world in worlds])
+
+    right, fixed, learning = got(trust=math.inf), got(error=error, trust=math.inf), got(error=error)
+    assert fixed < 0.85 * right
+    assert learning > fixed + 0.6 * (right - fixed)
+    assert got() > 0.95 * right
 
 
 def test_a_handful_of_large_jobs_is_not_priced_out():
@@ -112,7 +129,15 @@ def test_utilities_are_those_of_the_paper():
 
 
 @pytest.mark.parametrize(
-    ("spec", "says"), [("fill=-1", "fill"), ("error=0", "error"), ("tolerance=2", "tolerance"), ("fill=nan", "fill")]
+    ("spec", "says"),
+    [
+        ("fill=-1", "fill"),
+        ("error=0", "error"),
+        ("tolerance=2", "tolerance"),
+        ("fill=nan", "fill"),
+        ("trust=-1", "trust"),
+        ("trust=nan", "trust"),
+    ],
 )
 def test_bad_parameters(spec, says):
     with pytest.raises(ConfigError, match=says):

@@ -19,8 +19,8 @@ from dovetail.features.elastic import SlotFeatures
 from dovetail.schedulers.learned import checkpoint_files
 from dovetail.schedulers.learned.elastic.checkpoint import load_checkpoint
 from dovetail.schedulers.learned.elastic.network import PriceNetwork
+from dovetail.schedulers.optimise.elastic.market import ERROR_HELP
 from dovetail.schedulers.optimise.elastic.oasis_replan import OasisReplan, OasisReplanParams
-from dovetail.schedulers.optimise.elastic.prices import ERROR_HELP
 
 BUNDLED = Path(__file__).parent / "checkpoints"
 

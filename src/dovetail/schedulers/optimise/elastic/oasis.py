@@ -4,12 +4,13 @@ Every resource of every host has a price in every slot, which grows with what is
 arrives is given the schedule with the largest payoff: what the job is worth when that schedule completes it, less the
 price of what it takes (`planner`).  If no schedule has a payoff above 0, the job is rejected for good.  A job that was
 admitted keeps its schedule.  The paper proves that the total utility is at least 1 / (2 alpha) of the best possible in
-hindsight, alpha = max(1, ln(U / L)), for its own L (`fill` = infinity), U and L known, and small workers.
+hindsight, alpha = max(1, ln(U / L)), for its own L (`fill` = infinity), U and L known and fixed (`trust` = infinity),
+and small workers.
 
-Departures: the floor of L (`prices`); jobs that arrive in the same slot, of whose order the paper says nothing, are
-taken in order of what they are worth per unit of resource (`in_order` = "arrival": of arrival); the sub-routine finds
-the optimum of the published dynamic program in another way and, where that is faster, may leave a share `tolerance` of
-the job's utility (0: never).
+Departures: the floor of L, and that jobs that come correct U and L (`market`); jobs that arrive in the same slot, of
+whose order the paper says nothing, are taken in order of what they are worth per unit of resource (`in_order` =
+"arrival": of arrival); the sub-routine finds the optimum of the published dynamic program in another way and, where
+that is faster, may leave a share `tolerance` of the job's utility (0: never).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ import numpy as np
 
 from dovetail.core.elastic import ElasticDecision, ElasticInfo, ElasticView, Reason
 from dovetail.core.errors import ConfigError
+from dovetail.schedulers.optimise.elastic.market import ERROR_HELP, TRUST_HELP, Market, check_error
 from dovetail.schedulers.optimise.elastic.planner import Need, Planner, Proposal, Refusal
-from dovetail.schedulers.optimise.elastic.prices import ERROR_HELP, check_error, estimate
 
 FEW = 3  # jobs within `fill` of the cluster: fewer are no market, and the next one's price would turn them away
 
@@ -35,12 +36,13 @@ class OasisParams:
         default=0.5,
         metadata={"help": "prices start where jobs that can pay fill this share of the cluster (inf: published)"},
     )
+    trust: float = field(default=10.0, metadata=TRUST_HELP)
     in_order: str = field(default="worth", metadata={"help": "of jobs of the same slot: worth or arrival"})
     error: float = field(default=1.0, metadata=ERROR_HELP)
     tolerance: float = field(default=1e-3, metadata={"help": "share of a job's utility its schedule may leave"})
 
     def __post_init__(self) -> None:
-        for name, low, high in (("fill", 0.0, math.inf), ("tolerance", 0.0, 1.0)):
+        for name, low, high in (("fill", 0.0, math.inf), ("trust", 0.0, math.inf), ("tolerance", 0.0, 1.0)):
             if not low <= getattr(self, name) <= high:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
         if self.in_order not in ("worth", "arrival"):
@@ -57,13 +59,15 @@ class Oasis:
 
     def reset(self, info: ElasticInfo, rng: np.random.Generator) -> None:
         self._info = info
-        self.bounds = estimate(info, fill=self.params.fill, error=self.params.error, few=FEW)
+        params = self.params
+        self.market = Market(info, fill=params.fill, error=params.error, trust=params.trust, few=FEW)
 
     def decide(self, view: ElasticView) -> Sequence[ElasticDecision]:
+        self.market.see(view)
         new = np.flatnonzero(~view.job_admitted).tolist()
         if not new:
             return []
-        planner = Planner(view, self._info, self.bounds)
+        planner = Planner(view, self._info, self.market.bounds)
         decisions = []
         needs = {job: Need.of(view, job, self._info.slots) for job in new}
         if self.params.in_order == "worth":

@@ -23,8 +23,8 @@ import numpy as np
 
 from dovetail.core.elastic import ElasticDecision, ElasticInfo, ElasticView, Floats, Plan, Reason
 from dovetail.core.errors import ConfigError
+from dovetail.schedulers.optimise.elastic.market import ERROR_HELP, TRUST_HELP, Market, check_error
 from dovetail.schedulers.optimise.elastic.planner import Need, Planner, Proposal
-from dovetail.schedulers.optimise.elastic.prices import ERROR_HELP, check_error, estimate
 
 NOTHING_WORTH = 1e-3  # of its worth: a job that can get no more than this need not wait
 GAIN = 1e-3  # of the utilities in force: less is not worth a change of plans
@@ -36,13 +36,15 @@ class OasisReplanParams:
     fill: float = field(
         default=0.3, metadata={"help": "prices start where jobs that can pay fill this share of the cluster"}
     )
+    trust: float = field(default=np.inf, metadata=TRUST_HELP)
     patience: float = field(default=3.0, metadata={"help": "slots until a slot's price is near its full height"})
     slack: float = field(default=0.2, metadata={"help": "share of its utility a job may lose by being moved"})
     error: float = field(default=1.0, metadata=ERROR_HELP)
     tolerance: float = field(default=1e-3, metadata={"help": "share of a job's utility its schedule may leave"})
 
     def __post_init__(self) -> None:
-        for name, low, high in (("fill", 0, np.inf), ("patience", 0, 1e6), ("slack", 0, 1), ("tolerance", 0, 1)):
+        ranges = {"fill": (0, np.inf), "trust": (0, np.inf), "patience": (0, 1e6), "slack": (0, 1), "tolerance": (0, 1)}
+        for name, (low, high) in ranges.items():
             if not low <= getattr(self, name) <= high:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
         check_error(self.error)
@@ -89,14 +91,16 @@ class OasisReplan:
 
     def reset(self, info: ElasticInfo, rng: np.random.Generator) -> None:
         self._info = info
-        self._bounds = estimate(info, fill=self.params.fill, error=self.params.error)
+        params = self.params
+        self._market = Market(info, fill=params.fill, error=params.error, trust=params.trust)
         self._profile = profile(info.slots, self.params.patience)
 
     def decide(self, view: ElasticView) -> Sequence[ElasticDecision]:
+        self._market.see(view)
         standing = Standing.of(view, self._info.slots)
         if not standing.waiting:
             return []
-        planner = Planner(view, self._info, self._bounds, self.profile(view))
+        planner = Planner(view, self._info, self._market.bounds, self.profile(view))
         booked = planner.copy()
         best = self._added(standing, booked)
         in_force = sum(standing.utility(job) for job in standing.promised)
