@@ -174,6 +174,20 @@ def test_same_inputs_same_bytes(options: GpuOptions, seed: int) -> None:
     assert (first.events, first.decisions, first.asked) == (again.events, again.decisions, again.asked)
 
 
+def test_uneven_machines_stay_as_fast_as_they_are() -> None:
+    cluster = GpuCluster(400, uneven=0.2)
+    jobs = [ToyJob(work=1e4, gpus=4, cpus=32)] * 400
+    found = []
+    for seed in (2, 2, 3):
+        world = GpuWorld(toy_workload(jobs), toy_model(), GpuOptions(cluster, mood_sigma=0.0), SeedTree(seed))
+        world.advance()
+        world.apply([start(job, job) for job in range(400)])
+        assert world.advance() is None
+        found.append(np.log(world.result().running_s))
+    assert 0.17 < found[0].std() < 0.23
+    assert np.array_equal(found[0], found[1]) and abs(np.corrcoef(found[0], found[2])[0, 1]) < 0.2
+
+
 def test_moods_have_the_spread_that_was_asked_for() -> None:
     """One long job on each of many machines: the log of its speeds is normal with the given deviation at all times."""
 

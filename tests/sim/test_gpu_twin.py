@@ -19,7 +19,7 @@ from dovetail.testing.gpu_reference import ReferenceGpuWorld
 
 WHY = {"complete": COMPLETED, "stopped": STOPPED, "machine lost": MACHINE_LOST}
 KINDS = st.lists(st.sampled_from(sorted(MACHINE_KINDS)), min_size=1, max_size=3).map(tuple)
-CLUSTERS = st.builds(GpuCluster, st.integers(1, 6), KINDS, st.integers(1, 3))
+CLUSTERS = st.builds(GpuCluster, st.integers(1, 6), KINDS, st.integers(1, 3), uneven=st.sampled_from([0.0, 0.2]))
 OPTIONS = st.builds(
     GpuOptions,
     cluster=CLUSTERS,

@@ -15,13 +15,12 @@ from dovetail.evaluation.setting_gpu import GpuSetting
 from dovetail.features.gpu import JOB_COLUMNS
 from dovetail.schedulers.learned.das.checkpoint import load_checkpoint
 from dovetail.schedulers.learned.das.forward import DasForward
-from dovetail.schedulers.learned.das.kernel import Nudge
 from dovetail.schedulers.learned.das.scheduler import Das
 from dovetail.schedulers.learned.das.shape import DasShape
 from dovetail.sim.gpu import GpuOptions
 from dovetail.training.das_run import DasTrainJob, DasTrainRun, scores, start_workers
-from dovetail.training.das_worker import DasWorker, saved
-from dovetail.training.mappo import MappoPlan, weigh_later
+from dovetail.training.das_worker import DasWorker
+from dovetail.training.mappo import MappoPlan
 from dovetail.workloads.gpu_arrivals import GpuArrivals
 
 QUEUE = GpuSetting(
@@ -42,7 +41,7 @@ def without_rules(shape: DasShape) -> dict[str, np.ndarray]:
 
 
 def test_it_learns_to_take_the_shortest_first() -> None:
-    plan = MappoPlan(rules=0, iterations=20, sequences=4, episodes=8, warm_up=0, rate=0.03, epochs=4, fee=0.0)
+    plan = MappoPlan(rules=0, iterations=20, sequences=4, episodes=24, warm_up=0, rate=0.03, fee=0.0)
     run = DasTrainRun(Path("unused"), DasTrainJob((QUEUE,), SMALL, plan), "", resume=False)
     run.parameters = without_rules(SMALL)
     best = dict(run.parameters)
@@ -59,11 +58,12 @@ def test_it_learns_to_take_the_shortest_first() -> None:
     assert closed > 0.8, f"only {100 * closed:.0f} % of the way from first come to shortest first"
 
 
-def test_the_gradient_points_where_the_cost_of_the_noisy_policy_falls() -> None:
-    """Against finite differences: the same noise, the rule changed a little, both ways."""
-    plan = MappoPlan(episodes=200, fee=0.0, speed=0.0)
-    worker, tasks = DasWorker([QUEUE], SMALL, plan), [(0, seed) for seed in range(1000, 1004)]
+def test_the_gradient_points_where_the_cost_of_the_rule_falls() -> None:
+    """Against finite differences: the same sequences, the rule changed a little, both ways."""
+    plan = MappoPlan(episodes=60, fee=0.0, speed=0.0, patience=100.0)
+    worker, tasks = DasWorker([QUEUE], SMALL, plan), [(0, seed) for seed in range(1000, 1012)]
     parameters = without_rules(SMALL)
+    parameters["order.base"] = parameters["order.base"] + 0.3 * np.random.default_rng(0).normal(size=len(JOB_COLUMNS))
     worker.play(parameters, tasks, 0, False)
     found = worker.gradient(parameters, False)[0]["order.base"]
     columns = [JOB_COLUMNS.index(name) for name in ("processors of a worker", "memory of a worker", "time left")]
@@ -71,47 +71,36 @@ def test_the_gradient_points_where_the_cost_of_the_noisy_policy_falls() -> None:
     def cost(column: int, step: float) -> float:
         changed = parameters["order.base"].copy()
         changed[column] += step
-        network, total = DasForward(SMALL, parameters | {"order.base": changed}), 0.0
-        for task in tasks:
-            rng = np.random.default_rng(7)
-            for _ in range(100):
-                nudge = Nudge(plan.order_noise * rng.standard_normal(16), np.zeros(16), np.zeros((16, 1)))
-                total += float(worker._run(task, Das(network=network, nudge=nudge)).completion_s.mean())
-        return total
+        network = DasForward(SMALL, parameters | {"order.base": changed})
+        return sum(
+            float(worker._run((0, seed), Das(network=network)).completion_s.mean()) for seed in range(1000, 1100)
+        )
 
-    slope = np.array([cost(column, 1.0) - cost(column, -1.0) for column in columns])
+    slope = np.array([cost(column, 0.3) - cost(column, -0.3) for column in columns])
     agree = slope @ found[columns] / np.linalg.norm(slope) / np.linalg.norm(found[columns])
     assert slope[2] > 0.0 and agree > 0.7, f"finite differences {slope}, gradient {found[columns]}"
 
 
 def test_gradients_are_those_of_the_loss() -> None:
-    """A small step against the gradient makes what is minimised smaller: how unlikely speeds are, alone."""
-    worker = DasWorker([GpuSetting("small", jobs=40)], SMALL, MappoPlan(speed=1.0))
+    """A small step against the gradient makes smaller what is minimised: how unlikely speeds are, errors of waits."""
+    worker = DasWorker([GpuSetting("small", jobs=40, load=2.0)], SMALL, MappoPlan(speed=1.0))
     parameters = SMALL.fresh(np.random.default_rng(1))
     worker.play(parameters, [(0, 1000)], 0, True)
     gradient, figures = worker.gradient(parameters, True)
     changed = {name: value - 1e-5 * gradient[name] for name, value in parameters.items()}
     _, after = worker.gradient(changed, True)
     assert after["speed"] < figures["speed"] and figures["known"] == 40
+    assert after["wait"] < figures["wait"] and figures["waited"] > 0
 
 
-def test_the_first_step_changes_no_ratio() -> None:
-    worker = DasWorker([GpuSetting("small", jobs=40, arrivals=GpuArrivals("batch"))], SMALL, MappoPlan(episodes=2))
+def test_the_first_step_is_within_the_clip() -> None:
+    worker = DasWorker([GpuSetting("small", jobs=40, arrivals=GpuArrivals("batch"))], SMALL, MappoPlan(episodes=6))
     parameters = SMALL.fresh(np.random.default_rng(1))
     worker.play(parameters, [(0, 1000)], 0, False)
     _, figures = worker.gradient(parameters, False)
-    assert figures["orders"] > 0 and figures["places"] > 0
     for agent in ("order", "start", "place"):
-        assert figures[f"outside_{agent}"] == 0.0 and figures[f"moved_{agent}"] == pytest.approx(0.0, abs=1e-9)
-
-
-def test_a_job_is_judged_by_those_it_met_and_by_later_ones_less() -> None:
-    arrival_s, finish_s = np.array([0.0, 10.0, 20.0]), np.array([5.0, 100.0, 30.0])
-    weights = weigh_later(arrival_s, finish_s, arrival_s, 10.0)
-    assert weights[1, 0] == 0.0  # it was gone
-    assert weights[1, 1] == 1.0 and weights[1, 2] == pytest.approx(np.exp(-1.0)) and weights[2, 1] == 1.0
-    found = saved(np.array([[1.0, 1.0, 1.0], [1.0, 1.0, 3.0]]), weights)
-    assert found[0, 2] > found[0, 1] > 0.0 > found[1, 1] > found[1, 2]
+        assert figures[f"{agent}s"] == 1.0
+        assert figures[f"outside_{agent}"] == 0.0 and figures[f"gained_{agent}"] == pytest.approx(0.0, abs=1e-9)
 
 
 def job(**changes: object) -> DasTrainJob:
@@ -148,6 +137,16 @@ def test_a_run_that_was_interrupted_ends_as_one_that_was_not(tmp_path: Path) -> 
     assert card["command"] == "the command" and card["kind"] == "das"
     load_checkpoint(tmp_path / "parts/checkpoint")
     assert len((tmp_path / "parts/progress.jsonl").read_text().splitlines()) == 1 + 2 + 3  # warm-up, rules, rounds
+
+
+def test_it_goes_on_from_a_network(tmp_path: Path) -> None:
+    first = trained(tmp_path / "first", job(iterations=1))
+    what = replace(job(warm_up=0, rules=0, iterations=1), start=str(tmp_path / "first/checkpoint"))
+    run = DasTrainRun(tmp_path / "next", what, "", resume=False)
+    for name, value in load_checkpoint(tmp_path / "first/checkpoint").network.parameters.items():
+        assert np.array_equal(run.parameters[name], value), name
+    after = trained(tmp_path / "next", what, resume=False)
+    assert any(not np.array_equal(after.parameters[name], value) for name, value in first.best_parameters.items())
 
 
 def test_directories_that_do_not_fit(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     GpuArguments.add_setting(parser)
     learn = add_learning(parser, "about twenty minutes")
     learn.add_argument("--mix", metavar="NAME,...", help="learn from these workloads too, not only from its own")
+    learn.add_argument("--start", metavar="NAME|PATH", help="go on from this network: a bundled one, or a checkpoint")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     asked = read_arguments(GpuArguments, args, not_from_file=("seeds", "seed", "schedulers"))
     check_learning(args)
     job = _job(args, asked)
-    train = DasTrainRun(args.out, job, training_command(args, asked, "mix"), resume=args.resume)
+    train = DasTrainRun(args.out, job, training_command(args, asked, "mix", "start"), resume=args.resume)
     finished = False
     with closing(start_workers(job, args.workers or default_workers())) as workers:
         if train.resumed:
@@ -54,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
     from dovetail.core.config import build, to_plain
+    from dovetail.schedulers.learned.das.scheduler import load_network
     from dovetail.schedulers.learned.das.shape import DasShape
     from dovetail.training.das_run import PROFILES, DasTrainJob
     from dovetail.training.mappo import MappoPlan
@@ -62,7 +64,14 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
         raise UnknownName("profile", args.profile, PROFILES)
     given = parse_assignments("--set", args.set)
     names = {one.name for one in fields(DasShape)} - {"kinds"}
-    shape = build(DasShape, read_overrides(DasShape, {k: v for k, v in given.items() if k in names}, "--set"), "--set")
+    start = load_network(args.start) if args.start else None
+    if start is not None and names & set(given):
+        raise ConfigError(f"--start: the network has its shape; leave out --set {sorted(names & set(given))[0]}")
+    shape = (
+        start.shape
+        if start
+        else build(DasShape, read_overrides(DasShape, {k: v for k, v in given.items() if k in names}, "--set"), "--set")
+    )
     rest = read_overrides(MappoPlan, {k: v for k, v in given.items() if k not in names}, "--set")
     if args.iterations is not None:
         rest["iterations"] = args.iterations
@@ -74,11 +83,11 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
         opened = one.open()
         opened.check(0)  # whatever is wrong with it, now
         kinds |= dict.fromkeys(opened.sequence(0).kind_name)
-    if plan.neighbours:
+    if plan.neighbours and start is None:
         shape = replace(shape, kinds=tuple(kinds))
     if args.mix and (asked.machines is not None or asked.cluster is not None):
         raise ConfigError("--mix takes workloads with clusters of their own; leave out --machines and --cluster")
-    return DasTrainJob(settings, shape, plan, args.seed, to_plain(asked))
+    return DasTrainJob(settings, shape, plan, args.seed, to_plain(asked), args.start or "")
 
 
 def _tell(train: DasTrainRun, progress: Progress) -> None:

@@ -19,6 +19,7 @@ from dovetail.core.errors import ConfigError, UnknownName
 MAX_MACHINES = 100_000
 MAX_DEVICES = 16  # of a machine
 RACK = 16  # machines in a rack, where nothing is said about them
+MOST_UNEVEN = 1.0
 
 
 class GpuType(NamedTuple):
@@ -123,7 +124,8 @@ class GpuCluster:
     """So many machines of the named kinds, and so many of them in a rack; or a list of machines.
 
     Kinds come in turn, or in blocks as large as their `shares` say.  With `listed`, the machines are those, and
-    `kinds` and `rack` say nothing.
+    `kinds` and `rack` say nothing.  Machines of one kind are not equally fast: each has a factor of its own that stays
+    what it is and that nobody is told, whose logarithm has the standard deviation `uneven`.
     """
 
     machines: int = 8
@@ -131,12 +133,15 @@ class GpuCluster:
     rack: int = RACK  # machines
     shares: tuple[float, ...] = ()  # of each kind; none: in turn
     listed: tuple[Machine, ...] = ()
+    uneven: float = 0.0  # 0: all alike
 
     def __post_init__(self) -> None:
         if not 1 <= self.machines <= MAX_MACHINES:
             raise ConfigError(f"machines is {self.machines}; expected 1 or more, {MAX_MACHINES:,} at most")
         if self.rack < 1:
             raise ConfigError(f"rack is {self.rack}; expected 1 or more machines in a rack")
+        if not 0.0 <= self.uneven <= MOST_UNEVEN:  # nan is in no range
+            raise ConfigError(f"uneven is {self.uneven}; expected 0 (all alike) to {MOST_UNEVEN:g}")
         if self.listed:
             self._check_list()
             return

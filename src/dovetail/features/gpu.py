@@ -10,6 +10,7 @@ import numpy as np
 
 from dovetail.core.gpu import Bools, Floats, GpuInfo, GpuView, Ints
 from dovetail.features.gpu_measure import (
+    MINUTE_S,
     Known,
     Queue,
     Room,
@@ -90,6 +91,12 @@ START_COLUMNS = (
 """Of a job that might start now: what speaks for starting it, and what for letting it wait."""
 
 
+def measured_wait(seconds: Floats) -> Floats:
+    """Waiting times as the columns of jobs have them."""
+    found: Floats = np.log1p(seconds / MINUTE_S) / 6.0
+    return found
+
+
 class GpuFeatures:
     """Of one cluster, for callers in Python."""
 
@@ -149,4 +156,5 @@ __all__ = [
     "GpuFeatures",
     "Queue",
     "Room",
+    "measured_wait",
 ]

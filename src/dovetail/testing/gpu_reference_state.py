@@ -152,13 +152,14 @@ def normal(key: int, machine: int, counter: int) -> float:
 
 def mood(options: GpuOptions, key: int, machine: int, look: int) -> float:
     """Of a machine at look number `look`."""
+    stays = math.exp(options.cluster.uneven * normal(key, machine, 2**63 - 1)) if options.cluster.uneven else 1.0
     if options.mood_sigma == 0.0:
-        return 1.0
+        return stays
     time_s = look * options.mood_every_s
     before = last_multiple(time_s, options.mood_period_s)
     part = time_s / options.mood_period_s - before
     x = (1.0 - part) * normal(key, machine, before) + part * normal(key, machine, before + 1)
-    return math.exp(options.mood_sigma * x / math.hypot(1.0 - part, part))
+    return stays * math.exp(options.mood_sigma * x / math.hypot(1.0 - part, part))
 
 
 def last_multiple(time_s: float, step_s: float) -> int:

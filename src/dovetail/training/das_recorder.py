@@ -24,6 +24,7 @@ from dovetail.schedulers.learned.das.memory import Memory, age_h, observe, recal
 class Ordered(NamedTuple):
     """The ordering agent's turn at one decision: some job might have started."""
 
+    time_s: float
     job_id: Ints  # (J,)
     jobs: Floats  # (J, columns)
     machines: Floats  # (M, columns)
@@ -31,6 +32,7 @@ class Ordered(NamedTuple):
     asked: Ints  # (A,) job indices of which it was weighed whether they had better wait
     columns: Floats  # (A, start columns)
     margin: Floats  # (A,) what spoke for starting, the agent's readiness included
+    priority: Floats  # (J,)
 
 
 class PlacedOne(NamedTuple):
@@ -43,6 +45,7 @@ class PlacedOne(NamedTuple):
     surprise: Floats  # (n,)
     age: Floats  # (n,) hours
     variance: Floats  # (C,)
+    score: Floats  # (C,) affinity
     best: int  # of the C, where the first worker was put
 
 
@@ -105,6 +108,7 @@ class Recorder:
             decisions.append(GpuDecision(job, chosen, False, Reason.LEARNED_PRIORITY, Place.LEARNED_AFFINITY, *scores))
         self.ordered.append(
             Ordered(
+                view.time_s,
                 np.array(view.job_id),
                 jobs,
                 state,
@@ -112,6 +116,7 @@ class Recorder:
                 np.array([job for job, _, _ in asked], np.int64),
                 np.array([columns for _, columns, _ in asked]).reshape(len(asked), len(weights.start_base)),
                 np.array([margin for _, _, margin in asked]),
+                judged[:, 0].copy(),
             )
         )
         return decisions
@@ -123,5 +128,5 @@ class Recorder:
         age = age_h(memory, recall, view.time_s)
         score, _, variance, walked = affinity(weights, nodes, at, rack, memory.walk[recall], surprise, age, True)
         every = np.concatenate((nodes, memory.node[recall]))
-        self.placed.append(PlacedOne(int(view.job_id[job]), every, at, rack, surprise, age, variance, 0))
+        self.placed.append(PlacedOne(int(view.job_id[job]), every, at, rack, surprise, age, variance, score.copy(), 0))
         return score, walked

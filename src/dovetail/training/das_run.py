@@ -18,6 +18,7 @@ from dovetail.evaluation.setting_gpu import GpuSetting
 from dovetail.records.manifest import plain
 from dovetail.schedulers.learned.das.checkpoint import DasCheckpoint, save_checkpoint
 from dovetail.schedulers.learned.das.forward import DasForward
+from dovetail.schedulers.learned.das.scheduler import load_network
 from dovetail.schedulers.learned.das.shape import DEVICE_RANK, HOST_RANK, DasShape, Parameters
 from dovetail.training.adam import Adam
 from dovetail.training.commit import current_commit
@@ -35,7 +36,7 @@ PROFILES: dict[str, dict[str, Any]] = {
     "full": {"rules": 80, "iterations": 30},
 }
 LARGEST_STEP = 1.0  # norm of a gradient
-RULES = ("order.base", "start.base", "place.base", "place.speed", "place.rack", "place.walk.trust")
+RULES = ("order.base", "order.trust", "start.base", "place.base", "place.speed", "place.rack", "place.walk.trust")
 """The rules of thumb that the network corrects: so few numbers that evolution finds them faster than gradients do."""
 EVOLUTION = EvolutionPlan(pairs=8, sequences=8, width=0.2, rate=0.1)
 RECENT = 0.1  # how much of the average of rules the last step makes up
@@ -51,11 +52,13 @@ class DasTrainJob:
     plan: MappoPlan
     seed: int = 0
     arguments: dict[str, Any] = field(default_factory=dict)
+    start: str = ""  # a network to go on from, of this shape; it knows its neighbours
 
     def facts(self) -> dict[str, Any]:
         """The same as plain values, to tell whether a directory holds this run."""
         settings = [asdict(setting) for setting in self.settings]
         parts = {"settings": settings, "shape": asdict(self.shape), "plan": asdict(self.plan), "seed": self.seed}
+        parts |= {"start": self.start} if self.start else {}
         facts: dict[str, Any] = plain(parts)
         return facts
 
@@ -90,6 +93,8 @@ class DasTrainRun:
         self.elapsed_s = 0.0
         self.iteration = -job.plan.rules  # below 0, rules evolve
         fresh = job.shape.fresh(SeedTree(job.seed).child("network").generator())
+        if job.start:
+            fresh = dict(load_network(job.start).parameters)
         self.parameters: Parameters = fresh
         self.best_parameters: Parameters = dict(fresh)
         self.adam = Adam(fresh, job.plan.rate)
@@ -128,7 +133,7 @@ class DasTrainRun:
     def _prepare(self, workers: Workers) -> Iterator[Progress]:
         """What the rules take for granted: who slows whom down, and how fast jobs are where."""
         start, plan = time.monotonic(), self.job.plan
-        if self.job.shape.kinds:
+        if self.job.shape.kinds and not self.job.start:
             yield Progress(self.iteration, plan.iterations, {}, self._meet_neighbours(workers))
         adam = Adam(self.parameters, SPEED_RATE)
         for number in range(plan.warm_up):
@@ -157,7 +162,9 @@ class DasTrainRun:
         for _ in range(SPEED_STEPS):
             figures = self._learn(workers, adam, speeds_only=True)
         self.directory.log({"warm_up": number + 1, **figures})
-        return f"speeds, round {number + 1} of {self.job.plan.warm_up}: expected up to {figures['speed'] ** 0.5:.3f}"
+        speed, wait = figures["speed"] ** 0.5, figures["wait"] ** 0.5
+        done = f"round {number + 1} of {self.job.plan.warm_up}"
+        return f"speeds and waits, {done}: expected up to {speed:.3f} and {wait:.3f}"
 
     def _evolve(self, workers: Workers) -> dict[str, float]:
         """Rules are tried slightly changed, both ways; what they cost is in units of what the first network did."""
@@ -295,8 +302,13 @@ def costs_of(workers: Workers, networks: Sequence[Parameters], tasks: Sequence[T
 
 
 def corrections(parameters: Parameters) -> dict[str, float]:
-    """What the agents add to the rules of thumb: the length of the weights of their last layers; 0: nothing."""
-    return {agent: float(np.linalg.norm(parameters[f"{agent}.out.weight"])) for agent in ("order", "place")}
+    """What the agents add to the rules of thumb; 0: nothing.
+
+    The length of the weights of their last layers, and what is made of the waits and the surprises they expect.
+    """
+    found = {agent: float(np.linalg.norm(parameters[f"{agent}.out.weight"])) for agent in ("order", "place")}
+    found["waits"] = float(np.linalg.norm(parameters["order.trust"]))
+    return found | {"process": float(np.linalg.norm(parameters.get("place.walk.trust", np.zeros(1))))}
 
 
 def rules_of(parameters: Parameters) -> Floats:
@@ -312,7 +324,7 @@ def with_rules(parameters: Parameters, rules: Floats) -> Parameters:
 
 def _means(sums: dict[str, float]) -> dict[str, float]:
     """Figures by turn; how many turns there were is left out."""
-    counts = {"order": "orders", "start": "starts", "place": "places", "speed": "known"}
+    counts = {"order": "orders", "start": "starts", "place": "places", "speed": "known", "wait": "waited"}
     found = {}
     for name, value in sums.items():
         count = counts.get(name.rpartition("_")[2])

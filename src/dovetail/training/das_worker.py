@@ -13,18 +13,19 @@ from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.setting_gpu import GpuSetting, OpenGpuSetting
 from dovetail.schedulers import SCHEDULERS
 from dovetail.schedulers.learned.das.forward import DasForward
-from dovetail.schedulers.learned.das.kernel import Nudge
 from dovetail.schedulers.learned.das.network import DasNetwork
 from dovetail.schedulers.learned.das.scheduler import Das
 from dovetail.schedulers.learned.das.shape import DasShape, Parameters
 from dovetail.sim.gpu import GpuResult, GpuScheduler
 from dovetail.training.das_recorder import Recorder
-from dovetail.training.mappo import MappoPlan, OrderBatch, PlaceBatch, surrogate, weigh_later
+from dovetail.training.forks import AGENTS, PLACE, START, Fork, draw_forks, nudge_of, possible_forks, worth
+from dovetail.training.mappo import MappoPlan, OrderForks, PlaceBatch, WaitBatch, clipped
 from dovetail.training.neighbours import Samples, Witness
 
 Task = tuple[int, int]
 """Which setting, and the seed of the job sequence."""
 
+LARGEST_WORTH = 3.0  # of a decision, in deviations
 AT_RANDOM = ("gpu/random+random", "gpu/random+pack")
 
 
@@ -42,18 +43,22 @@ class Score:
 
 @dataclass(eq=False)
 class Replayed:
-    """A job sequence of a round: what the network did, the noise it was played with (E times), and what came of it."""
+    """A job sequence of a round: what the network did, and what would have come of other decisions."""
 
-    orders: OrderBatch
+    orders: OrderForks
     places: PlaceBatch
-    order_noise: torch.Tensor  # (2, E, N) of priorities, of readiness; in standard deviations
-    place_noise: torch.Tensor  # (E, n, C)
-    order_advantage: torch.Tensor  # (E, N) above 0 = better
-    place_advantage: torch.Tensor  # (E, n)
-    old: tuple[torch.Tensor, torch.Tensor] | None = None  # scores before anything was learned from it
+    waits: WaitBatch
+    agent: torch.Tensor  # (F,) of forks; those of places come last
+    worth: torch.Tensor  # (F,)
+    old: torch.Tensor | None = None  # (F,) what spoke for each before anything was learned from it
+
+    def judged(self, network: DasNetwork) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """As `PlaceBatch.judged`, of all forks."""
+        lean, error, unlikely = self.places.judged(network)
+        return torch.cat((self.orders.lean(network), lean)), error, unlikely
 
     def remember(self, network: DasNetwork) -> None:
-        self.old = (self.orders.scores(network), self.places.judged(network)[0])
+        self.old = self.judged(network)[0]
 
 
 class DasWorker:
@@ -84,16 +89,18 @@ class DasWorker:
     def play(
         self, parameters: Parameters, tasks: Sequence[Task], seed: int, speeds_only: bool
     ) -> dict[str, float] | None:
-        """A round: each sequence as the network is, and, unless only speeds count, with noise.  All of it is kept."""
+        """A round: each sequence as it is, and, unless only speeds count, with forks.  All of it is kept."""
         network = DasForward(self._shape, parameters)
         self._replayed, jct_s, fee = [], [], []
+        episodes = 0 if speeds_only else self._plan.episodes
         for number, task in enumerate(tasks):
             recorder = Recorder(network)
             result = self._run(task, recorder)
             jct_s.append(float(result.completion_s.mean()))
             fee.append(float(result.fee.mean()))
             rng = SeedTree(seed).child("explore", number).generator()
-            self._replayed.append(self._replay(network, task, recorder, result, rng, 0 if speeds_only else None))
+            self._replayed.append(self._replay(network, task, recorder, result, rng, episodes))
+        normalise(self._replayed)
         with torch.no_grad():
             learner = DasNetwork(self._shape, parameters)
             for replayed in self._replayed if not speeds_only else ():
@@ -112,34 +119,27 @@ class DasWorker:
             for name, value in values.items():
                 figures[name] = figures.get(name, 0.0) + float(torch.as_tensor(value).detach())
 
+        noise = torch.as_tensor(np.maximum(noises(plan), 1e-9))
         for replayed in self._replayed:
-            places = replayed.places
-            affinity, error, unlikely = places.judged(network)
-            known = places.known.sum()
+            lean, error, unlikely = replayed.judged(network)
+            known = replayed.places.known.sum()
             loss = plan.speed * unlikely.sum() / known.clamp(min=1.0)
-            add(speed=error.sum(), known=known)
+            missed, waited = replayed.waits.error(network)
+            loss = loss + plan.wait * missed / waited.clamp(min=1.0)
+            add(speed=error.sum(), known=known, wait=missed, waited=waited)
             if replayed.old is not None and not speeds_only:
-                noise = (plan.order_noise, plan.start_noise)
-                scores = replayed.orders.scores(network) - replayed.old[0]
-                for agent, change, drawn, acted, width in zip(
-                    ("order", "start"), scores, replayed.order_noise, replayed.orders.acted, noise, strict=True
-                ):
-                    if not width:
+                moved = (lean - replayed.old) / noise[replayed.agent]
+                for number, agent in enumerate(AGENTS):
+                    mine = replayed.agent == number
+                    if not mine.any():
                         continue
-                    middle = (change * acted).sum() / acted.sum().clamp(min=1.0)  # who, not how many
-                    moved = (change - middle) / width
-                    log_ratio = drawn * moved - 0.5 * moved**2
-                    found = surrogate(log_ratio, replayed.order_advantage, acted, plan.clip)
-                    loss = loss - found[0] / acted.sum().clamp(min=1.0)
-                    add(**dict(zip((f"gained_{agent}", f"outside_{agent}", f"moved_{agent}"), found, strict=True)))
-                    add(**{f"{agent}s": acted.sum()})
-                if plan.place_noise:
-                    moved = (affinity - replayed.old[1]) / plan.place_noise
-                    log_ratio = (replayed.place_noise * moved - 0.5 * moved**2).sum(dim=2)
-                    found = surrogate(log_ratio, replayed.place_advantage, places.matters, plan.clip)
-                    loss = loss - found[0] / places.matters.sum().clamp(min=1.0)
-                    add(gained_place=found[0], outside_place=found[1], moved_place=found[2])
-                    add(places=places.matters.sum())
+                    change = moved[mine]
+                    if number == START:
+                        change = change - change.mean()  # who, not how many
+                    gained, outside = clipped(change, replayed.worth[mine], plan.clip)
+                    loss = loss - gained
+                    add(**{f"gained_{agent}": gained, f"outside_{agent}": outside})
+                    add(**{f"{agent}s": 1.0})
             loss.backward()  # type: ignore[no-untyped-call]
         return {name: _gradient(value) for name, value in network.named.items()}, figures
 
@@ -150,30 +150,26 @@ class DasWorker:
         recorder: Recorder,
         result: GpuResult,
         rng: np.random.Generator,
-        episodes: int | None,
+        episodes: int,
     ) -> Replayed:
-        plan, jobs = self._plan, len(result.fee)
-        pairs = (plan.episodes if episodes is None else episodes) // 2
-        drawn = [rng.standard_normal((pairs, *size)) for size in ((jobs,), (jobs,), (jobs, recorder.machines))]
-        noise = Nudge(*(np.concatenate((part, -part)) for part in drawn))
-        costs = np.zeros((2 * pairs, jobs))
-        for episode, (order, start, place) in enumerate(zip(*noise, strict=True)):
-            nudge = Nudge(plan.order_noise * order, plan.start_noise * start, plan.place_noise * place)
-            costs[episode] = costs_of_jobs(self._run(task, Das(network=network, nudge=nudge)), result, plan.fee)
-        places = PlaceBatch(recorder.placed, np.log(np.maximum(result.relative_speed, 1e-3))[_ids(recorder)])
-        arrival_s, patience_s = result.workload.arrival_s, plan.patience * float(result.completion_s.mean())
-        advantage = [
-            saved(costs, weigh_later(arrival_s, result.finish_s, from_s, patience_s))
-            for from_s in (arrival_s, result.start_s)
-        ]
-        order_noise, place_noise = np.stack(noise[:2]), noise.place[:, places.job_id[:, None], places.where]
+        plan, jobs, arrival_s = self._plan, len(result.fee), result.workload.arrival_s
+        noise, patience_s = noises(plan), plan.patience * float(result.completion_s.mean())
+        close = possible_forks(recorder, result.start_s, noise, rng)
+        tried: list[tuple[Fork, float]] = []
+        usual = costs_of_jobs(result, result, plan.fee)
+        for fork in draw_forks(close, noise, episodes, rng):
+            other = self._run(task, Das(network=network, nudge=nudge_of(fork, jobs, recorder.machines)))
+            saved = usual - costs_of_jobs(other, result, plan.fee)
+            tried.append((fork, worth(fork, saved, arrival_s, result.finish_s, patience_s)))
+        forks = [fork for fork, _ in tried]
+        placed = [fork for fork in forks if fork.agent == PLACE]
+        log_ratio = np.log(np.maximum(result.relative_speed, 1e-3))[_ids(recorder)]
         return Replayed(
-            OrderBatch(recorder.ordered, jobs, plan.start_noise),
-            places,
-            torch.as_tensor(order_noise),
-            torch.as_tensor(place_noise),
-            torch.as_tensor(advantage[0]),
-            torch.as_tensor(advantage[1][:, places.job_id]),
+            OrderForks(recorder.ordered, forks[: len(forks) - len(placed)]),
+            PlaceBatch(recorder.placed, log_ratio, placed),
+            WaitBatch(recorder.ordered, result.start_s, rng),
+            torch.as_tensor(np.array([fork.agent for fork in forks], np.int64)),
+            torch.as_tensor(np.array([value for _, value in tried])),
         )
 
     def _run(self, task: Task, scheduler: GpuScheduler, rng: np.random.Generator | None = None) -> GpuResult:
@@ -201,12 +197,19 @@ def costs_of_jobs(result: GpuResult, usual: GpuResult, fee_weight: float) -> Flo
     return time + fee_weight * result.fee / max(float(usual.fee.mean()), 1e-9)
 
 
-def saved(costs: Floats, weights: Floats) -> Floats:
-    """(E, N) of (E, N): what each episode saved against their mean, on the jobs that count; standard deviation 1."""
-    if not len(costs):
-        return costs
-    found: Floats = (costs.mean(axis=0) - costs) @ weights.T
-    return found / max(float(found.std()), 1e-9)
+def noises(plan: MappoPlan) -> tuple[float, float, float]:
+    """Of each agent of `forks`."""
+    return plan.start_noise, plan.order_noise, plan.place_noise
+
+
+def normalise(replayed: Sequence[Replayed]) -> None:
+    """Advantages of an agent in units of their deviation, over the whole round; a few huge ones do not count more."""
+    for number in range(len(AGENTS)):
+        every = torch.cat([one.worth[one.agent == number] for one in replayed])
+        scale = max(float(every.pow(2).mean().sqrt()) if len(every) else 1.0, 1e-9)
+        for one in replayed:
+            mine = one.agent == number
+            one.worth[mine] = (one.worth[mine] / scale).clamp(-LARGEST_WORTH, LARGEST_WORTH)
 
 
 def _ids(recorder: Recorder) -> list[int]:

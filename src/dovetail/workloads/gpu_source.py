@@ -28,6 +28,9 @@ GPU = {
     "small-mixed": "dovetail.workloads.generate.gpu_cloud:SmallMixed",
     "medium-mixed": "dovetail.workloads.generate.gpu_cloud:MediumMixed",
     "large-mixed": "dovetail.workloads.generate.gpu_cloud:LargeMixed",
+    "small-uneven": "dovetail.workloads.generate.gpu_cloud:SmallUneven",
+    "medium-uneven": "dovetail.workloads.generate.gpu_cloud:MediumUneven",
+    "large-uneven": "dovetail.workloads.generate.gpu_cloud:LargeUneven",
     "cloud-2023": "dovetail.workloads.generate.gpu_cloud:Cloud2023",
 }
 """Bundled workloads: name -> parameters of the distribution."""

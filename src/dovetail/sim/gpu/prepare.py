@@ -143,6 +143,7 @@ def settings(model: SpeedModel, options: GpuOptions, jobs: int, failure_key: int
     values["rack_hop"] = model.rack_hop
     values["failure_key"] = failure_key
     values["mood_key"] = mood_key
+    values["uneven"] = options.cluster.uneven
     for name in ("preemption", "interval_s", "quantum_s", "restart_s", "checkpoint_s", "mean_time_to_failure_s"):
         values[name] = getattr(options, name)
     for name in ("repair_s", "mood_sigma", "mood_period_s", "mood_every_s"):

@@ -7,6 +7,8 @@ import numpy as np
 from dovetail.sim.kernels.dag_chance import GOLDEN, SILVER, mix
 from dovetail.sim.kernels.jit import kernel
 
+LASTING = (1 << 63) - 1  # a counter
+
 
 @kernel
 def hash_of(key, machine, counter):
@@ -44,6 +46,15 @@ def last_multiple(t, step):
 
 
 @kernel
+def lasting(D, m):
+    """The factor of machine m that stays what it is: no mood ever has its counter."""
+    uneven = D.settings[0].uneven
+    if uneven == 0.0:
+        return 1.0
+    return np.exp(uneven * normal(D.settings[0].mood_key, m, LASTING))
+
+
+@kernel
 def look_at_moods(D, look):
     """From now on moods are those of look number `look`; machines are looked at when they are needed."""
     world = D.world[0]
@@ -61,10 +72,10 @@ def look_at_moods(D, look):
 def mood(D, m):
     """The factor on the speed of everything on machine m, as it was looked at last."""
     sigma = D.settings[0].mood_sigma
-    if sigma == 0.0:
-        return 1.0
-    world = D.world[0]
     machine = D.machines[m]
+    if sigma == 0.0:
+        return machine.lasting
+    world = D.world[0]
     if machine.look != world.look:
         machine.look = world.look
         n = last_multiple(world.look * D.settings[0].mood_every_s, D.settings[0].mood_period_s)
@@ -72,7 +83,8 @@ def mood(D, m):
             machine.period = n
             machine.z_0 = normal(D.settings[0].mood_key, m, n)
             machine.z_1 = normal(D.settings[0].mood_key, m, n + 1)
-        machine.mood = np.exp(sigma * (world.weight_0 * machine.z_0 + world.weight_1 * machine.z_1))
+        x = world.weight_0 * machine.z_0 + world.weight_1 * machine.z_1
+        machine.mood = machine.lasting * np.exp(sigma * x)
     return machine.mood
 
 

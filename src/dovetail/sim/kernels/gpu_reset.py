@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.sim.kernels.gpu_chance import draw_time
+from dovetail.sim.kernels.gpu_chance import draw_time, lasting
 from dovetail.sim.kernels.gpu_heap import add_machine
 from dovetail.sim.kernels.gpu_speed import refresh
 from dovetail.sim.kernels.gpu_state import TO_COME
@@ -67,7 +67,8 @@ def reset(D):
         machine.period = -1
         machine.draws = 0
         machine.seen = 0
-        machine.mood = 1.0
+        machine.lasting = lasting(D, m)
+        machine.mood = machine.lasting
         D.up[m] = True
         refresh(D, m)
         if D.settings[0].mean_time_to_failure_s > 0.0:

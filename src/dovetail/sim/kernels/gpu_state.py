@@ -54,7 +54,7 @@ STILL_RUNS, COMPLETED, STOPPED, MACHINE_LOST = range(4)
 SETTINGS = record_type(
     "num_jobs num_machines num_types num_kinds num_reasons num_places device_columns width preemption",
     "interval_s quantum_s restart_s checkpoint_s mean_time_to_failure_s repair_s mood_sigma mood_period_s mood_every_s "
-    "machine_hop rack_hop",
+    "uneven machine_hop rack_hop",
     "failure_key mood_key",
 )
 """width: numbers for each kind in `kinds`, see `kind_columns`; device_columns: Q of the speed model."""
@@ -85,9 +85,9 @@ of alone and speed over its running time; previous, next: running jobs in order 
 ROW = record_type("job machine workers gpu mask previous next next_of_job", "pace")
 """gpu: the device that is shared, -1 = none; mask: whole devices, a bit each; previous, next: rows of the machine, the
 newest first, those of one job in a block; pace: the speed here but for the mood."""
-MACHINE = record_type("type gpus rack first_row mark look period draws seen", "cpus memory mood z_0 z_1")
-"""look, mood: the last look at its mood; period, z_0, z_1: normal numbers at a multiple of the period and at the next;
-draws: times drawn so far; seen: stamp for counting machines of a job."""
+MACHINE = record_type("type gpus rack first_row mark look period draws seen", "cpus memory mood lasting z_0 z_1")
+"""look, mood: the last look at its mood, lasting: what of it stays; period, z_0, z_1: normal numbers at a multiple of
+the period and at the next; draws: times drawn so far; seen: stamp for counting machines of a job."""
 EVENT = record_type("id", "time")
 
 SEGMENT_RECORD = record_type("job why first_row rows", "start_s end_s")

@@ -296,6 +296,27 @@ class LargeMixed(Large):
 
 
 @dataclass(frozen=True)
+class SmallUneven(Small):
+    """The same on machines that differ though they are of one kind."""
+
+    cluster: str = field(default="small-uneven", metadata=_HELP["cluster"])
+
+
+@dataclass(frozen=True)
+class MediumUneven(Medium):
+    """The same on machines that differ though they are of one kind."""
+
+    cluster: str = field(default="medium-uneven", metadata=_HELP["cluster"])
+
+
+@dataclass(frozen=True)
+class LargeUneven(Large):
+    """The same on machines that differ though they are of one kind."""
+
+    cluster: str = field(default="large-uneven", metadata=_HELP["cluster"])
+
+
+@dataclass(frozen=True)
 class Cloud2023(GpuCloud):
     """A look-alike of the public trace of 2023: its shares, its durations, its kinds of machines; hardly any gangs."""
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from dovetail.core.gpu import Floats
-from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS
-from dovetail.schedulers.learned.das.forward import DasForward, affinity, judged_jobs
+from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, START_COLUMNS
+from dovetail.schedulers.learned.das.forward import DasForward, affinity, judged_jobs, starts_now
 from dovetail.schedulers.learned.das.network import DasNetwork
-from dovetail.schedulers.learned.das.shape import NODE_COLUMNS, DasShape
+from dovetail.schedulers.learned.das.shape import HEARD, NODE_COLUMNS, DasShape
 from dovetail.training.das_recorder import PlacedOne
 from dovetail.training.mappo import PlaceBatch
 
@@ -40,11 +40,27 @@ def test_judged_jobs(shape: DasShape) -> None:
     for row, queue in enumerate(queues):
         padded[row, : len(queue)], there[row, : len(queue)] = queue, 1.0
     with torch.no_grad():
-        found = network.judged_jobs(
+        judged, _ = network.judged_jobs(
             torch.as_tensor(padded), torch.as_tensor(there), torch.as_tensor(machines).expand(3, -1, -1)
-        ).numpy()
+        )
+    found = judged.numpy()
     for row, queue in enumerate(queues):
         assert np.allclose(found[row, : len(queue)], judged_jobs(forward.weights, queue, machines))
+
+
+def test_without_communication_the_state_of_machines_changes_no_score() -> None:
+    rng = np.random.default_rng(0)
+    jobs, machines = rng.random((4, len(JOB_COLUMNS))), rng.random((5, len(MACHINE_COLUMNS)))
+    starts = rng.random(len(START_COLUMNS))
+    for communicate in (True, False):
+        shape = DasShape(communicate=communicate)
+        weights = DasForward(shape, parameters(shape)).weights
+        other, later = jobs.copy(), starts.copy()
+        other[:, [JOB_COLUMNS.index(name) for name in HEARD["order"]]] += 0.5
+        later[[START_COLUMNS.index(name) for name in HEARD["start"]]] += 0.5
+        same = np.allclose(judged_jobs(weights, jobs, machines), judged_jobs(weights, other, machines + 0.5))
+        assert same != communicate
+        assert np.isclose(starts_now(weights, starts), starts_now(weights, later)) != communicate
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -63,8 +79,8 @@ def test_affinities(shape: DasShape, remembered: int) -> None:
         values, age = rng.normal(size=past), rng.uniform(0.0, 3.0, past)
         history = np.ascontiguousarray(walked[machines:])
         expected.append(affinity(forward.weights, nodes[:machines].copy(), at, rack, history, values, age, True))
-        turns.append(PlacedOne(0, nodes, at, rack, values, age, np.ones(machines), 1))
-    batch = PlaceBatch(turns, np.zeros(2))
+        turns.append(PlacedOne(0, nodes, at, rack, values, age, np.ones(machines), np.zeros(machines), 1))
+    batch = PlaceBatch(turns, np.zeros(2), [])
     with torch.no_grad():
         theirs = network.affinities(batch.nodes, batch.near, batch.surprise, batch.age, batch.there)
     for row, (mean, speed, variance, _) in enumerate(expected):

@@ -2,8 +2,8 @@
 
 Ordering agent.  Cluster matrix S^c (machines x features) and job matrix S^j (jobs x features, embedded).
 Squeeze-and-communicate:  s = AvgPool(S^c),  delta = sigmoid(W3 [S^j ; f(s)] + b3),
-S~^j = delta f(s) + (1 - delta) S^j;  then positions by submission, a Transformer encoder, and two scores for each job:
-its priority, and how ready it is to start.
+S~^j = delta f(s) + (1 - delta) S^j;  then positions by submission, a Transformer encoder, and for each job how long it
+will have to wait, if it does not start now, and two scores: its priority, and how ready it is to start.
 
 Placement agent.  A node is a machine as the job at hand would find it, or one as an earlier job found it; what became
 of those (how much faster they were than their company explains) is the history of the random-walk Gaussian process
@@ -12,7 +12,8 @@ posterior corrects a learned guess of how fast the job would be.  Affinity = bot
 
 Departures: scores are a rule of thumb plus a learned correction, which begins at zero: the untrained network is a
 sensible scheduler, and learning goes on from there.  A job that is next may be let wait: it starts if a rule
-(`starts_now`) and its readiness come to 0 or more together.
+(`starts_now`) and its readiness come to 0 or more together.  The ordering agent expects waits as the placement agent
+expects speeds: both are learned from what was measured, and weighed in the scores.
 """
 
 from __future__ import annotations
@@ -81,6 +82,9 @@ class Weights(NamedTuple):
     walk: Floats
     walk_bias: Floats
     start_base: Floats
+    order_wait: Floats
+    order_wait_bias: Floats
+    order_trust: Floats
 
     @classmethod
     def of(cls, shape: DasShape, parameters: Parameters) -> Weights:
@@ -91,14 +95,15 @@ class Weights(NamedTuple):
         def layered(name: str) -> Floats:
             return np.ascontiguousarray([parameters[f"order.layer{layer}.{name}"] for layer in range(shape.layers)])
 
+        jobs, starts = shape.heard()
         scalars = np.zeros(len(SCALARS) + len(WALK_SCALARS))
         for place, name in enumerate((*SCALARS, *WALK_SCALARS)):
             scalars[place] = parameters[name][0] if name in parameters else 0.0
         return cls(
             heads=shape.heads,
             scalars=scalars,
-            order_base=get("order.base", 1),
-            job=get("order.job.weight"),
+            order_base=get("order.base", 1) * jobs,
+            job=get("order.job.weight") * jobs[:, None],
             job_bias=get("order.job.bias", 1),
             squeeze=get("order.squeeze.weight"),
             squeeze_bias=get("order.squeeze.bias", 1),
@@ -125,7 +130,10 @@ class Weights(NamedTuple):
             place_out_bias=get("place.out.bias", 1),
             walk=get("place.walk.weight"),
             walk_bias=get("place.walk.bias", 1),
-            start_base=get("start.base", 1),
+            start_base=get("start.base", 1) * starts,
+            order_wait=get("order.wait.weight"),
+            order_wait_bias=get("order.wait.bias", 1),
+            order_trust=get("order.trust", 1),
         )
 
 
@@ -148,7 +156,7 @@ def judged_jobs(w, jobs, machines):
     """(J, 2) priority and readiness, from (J, job columns) and (M, machine columns)."""
     found = np.zeros((jobs.shape[0], 2)) + w.order_out_bias
     found[:, 0] += by_vector(jobs, w.order_base)
-    if not w.order_out.any():  # nothing is added to the rules of thumb: not yet trained
+    if not (w.order_out.any() or w.order_trust.any()):  # nothing is added to the rules of thumb: not yet trained
         return found
     x = np.tanh(product(jobs, w.job) + w.job_bias)
     count, width = x.shape
@@ -163,7 +171,8 @@ def judged_jobs(w, jobs, machines):
     x = x + positions(count, width)
     for layer in range(w.query.shape[0]):
         x = _encode(w, layer, x)
-    return found + product(x, w.order_out)
+    wait = product(x, w.order_wait) + w.order_wait_bias
+    return found + product(x, w.order_out) + wait * w.order_trust
 
 
 @njit(**OPTIONS)

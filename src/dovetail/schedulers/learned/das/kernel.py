@@ -253,6 +253,9 @@ def decide(view: GpuView, params: Floats, state: Ints, starts: Ints, machines: I
         _table(params, state, 27),
         _flat(params, state, 28),
         _flat(params, state, 29),
+        _table(params, state, 30),
+        _flat(params, state, 31),
+        _flat(params, state, 32),
     )
     known = Known(
         _ints(state, 0),

@@ -33,6 +33,7 @@ class DasNetwork(nn.Module):
     def __init__(self, shape: DasShape, parameters: Parameters) -> None:
         super().__init__()
         self.shape = shape
+        self._heard = [torch.as_tensor(part) for part in shape.heard()]
         self.held = nn.ParameterDict(
             {
                 name.replace(".", "/"): nn.Parameter(torch.as_tensor(value, dtype=torch.float64))
@@ -49,9 +50,13 @@ class DasNetwork(nn.Module):
         """The parameters as `forward` wants them."""
         return {name: value.detach().numpy().copy() for name, value in self.named.items()}
 
-    def judged_jobs(self, jobs: Tensor, there: Tensor, machines: Tensor) -> Tensor:
-        """(B, J, 2) priority, readiness; from (B, J, columns), of which `there` (B, J) exist, and (B, M, columns)."""
+    def judged_jobs(self, jobs: Tensor, there: Tensor, machines: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, J, 2) priority, readiness; from (B, J, columns), of which `there` (B, J) exist, and (B, M, columns).
+
+        And (B, J) how long each has to wait, as `features.gpu` measures what it has waited.
+        """
         p = self.named
+        jobs = jobs * self._heard[0]
         x = torch.tanh(jobs @ p["order.job.weight"] + p["order.job.bias"])
         if self.shape.communicate:
             squeezed = torch.tanh(machines.mean(dim=1) @ p["order.squeeze.weight"] + p["order.squeeze.bias"])
@@ -61,8 +66,13 @@ class DasNetwork(nn.Module):
         x = x + torch.as_tensor(positions(x.shape[1], self.shape.width))
         for layer in range(self.shape.layers):
             x = self._encode(x, there, f"order.layer{layer}")
-        rule = jobs @ p["order.base"]
-        return torch.stack((rule, torch.zeros_like(rule)), dim=2) + x @ p["order.out.weight"] + p["order.out.bias"]
+        rule, wait = jobs @ p["order.base"], x @ p["order.wait.weight"] + p["order.wait.bias"]
+        scores = torch.stack((rule, torch.zeros_like(rule)), dim=2) + x @ p["order.out.weight"] + p["order.out.bias"]
+        return scores + wait * p["order.trust"], wait[..., 0]
+
+    def rule_of_start(self, columns: Tensor) -> Tensor:
+        """(B,) what speaks for starting by the rule, of (B, start columns)."""
+        return (columns * self._heard[1]) @ self.named["start.base"]
 
     def affinities(self, nodes: Tensor, near: Near, surprise: Tensor, age: Tensor, there: Tensor) -> Placed:
         """Of B jobs.  nodes: (B, M + n, columns), machines first, then the history, of which those `there` (B, M + n)

@@ -31,6 +31,22 @@ START_RULE = {
     "gpus free after it": 5.0,
 }
 """The rules of thumb that learning begins with: weights of columns, whose sum is the score."""
+DEAF_START_RULE = START_RULE | {"one": 4.0, "gpus free after it": 0.0}
+"""Of an agent that does not hear of the cluster: at first, whatever fits is started."""
+HEARD = {
+    "order": ("share of machines that take a worker", "workers that fit now, of those it has", "one machine takes all"),
+    "start": (
+        "gpus free after it",
+        "gpus free after it x time left",
+        "whole machines free after it",
+        "machines more than it needs",
+        "slower for want of one machine",
+        "speed of the types free, of the best",
+        "gpus held by those that last longer",
+        "time until the next ends",
+    ),
+}
+"""Columns of jobs and of starts that come from the state of machines: the ordering agent has them by communication."""
 HOST_RANK, DEVICE_RANK = 2, 5  # of what is learned of neighbours on machines, and on devices
 
 Parameters = dict[str, Floats]
@@ -63,6 +79,14 @@ class DasShape:
         """What is remembered of a node; 0 where nobody walks."""
         return self.rank if self.random_walk else 0
 
+    def heard(self) -> tuple[Floats, Floats]:
+        """1 for each column of jobs, and of starts, that the ordering agent has; 0 for those it would have to hear."""
+        of = (("order", JOB_COLUMNS), ("start", START_COLUMNS))
+        jobs, starts = (
+            np.array([float(self.communicate or name not in HEARD[part]) for name in columns]) for part, columns in of
+        )
+        return jobs, starts
+
     def sizes(self) -> dict[str, tuple[int, ...]]:
         """Every parameter and its size."""
         w, h = self.width, self.hidden
@@ -72,6 +96,9 @@ class DasShape:
             "order.job.bias": (w,),
             "order.out.weight": (w, 2),
             "order.out.bias": (2,),
+            "order.wait.weight": (w, 1),
+            "order.wait.bias": (1,),
+            "order.trust": (2,),
             "start.base": (len(START_COLUMNS),),
             "place.base": (len(PLACE_COLUMNS),),
             "place.speed": (1,),
@@ -122,11 +149,12 @@ class DasShape:
                 found[name] = np.zeros(size)
             if ".norm" in name:
                 found[name] = np.ones(size)
-        for name in ("order.out.weight", "place.out.weight", "place.prior.weight"):
+        for name in ("order.out.weight", "order.wait.weight", "place.out.weight", "place.prior.weight"):
             found[name] = np.zeros_like(found[name])
+        start_rule = START_RULE if self.communicate else DEAF_START_RULE
         found |= {
             "order.base": np.array([ORDER_RULE.get(name, 0.0) for name in JOB_COLUMNS]),
-            "start.base": np.array([START_RULE.get(name, 0.0) for name in START_COLUMNS]),
+            "start.base": np.array([start_rule.get(name, 0.0) for name in START_COLUMNS]),
             "place.base": np.array([PLACE_RULE.get(name, 0.0) for name in PLACE_COLUMNS]),
             "place.speed": np.array([4.0]),
             "place.rack": np.array([1.0]),
