@@ -35,7 +35,9 @@ STEADY = StreamSetting(
     options=StreamOptions(history=10, noise=0.0, step_s=5.0),
 )
 SHAPE = StreamShape(width=8, hidden=12, layers=1, snapshots=3)
-PLAN = StreamPlan(lessons=2, iterations=4, sequences=2, episodes=2, decisions=6, validation=1, every=2, epochs=2)
+PLAN = StreamPlan(
+    lessons=2, lesson_steps=5, iterations=4, sequences=2, episodes=2, decisions=6, validation=1, every=2, epochs=2
+)
 JOB = StreamTrainJob((STEADY,), (STEADY,), "sure", SHAPE, PLAN)
 
 
@@ -73,7 +75,7 @@ def played(scheduler, seed=5):
 def test_it_finds_the_optimum_of_a_steady_job(tmp_path, kind):
     """Nothing changes, so the best is a fixed parallelism, which can be enumerated."""
     best = max(played(Always(np.array(each))).reward.mean() for each in product((1, 2), (3, 4, 5, 6, 7), (1, 2)))
-    plan = replace(PLAN, lessons=8, iterations=40, episodes=6, decisions=10, every=5, rate=5e-3, epochs=3)
+    plan = replace(PLAN, lessons=6, lesson_steps=60, iterations=4, episodes=6, decisions=10, rate=5e-3, epochs=3)
     run = train(tmp_path / "run", replace(JOB, kind=kind, plan=plan))
     network = load_checkpoint(tmp_path / "run" / "checkpoint")
     found = played(POLICIES[kind](network=network)).reward[2:].mean()  # it takes a moment from where it starts

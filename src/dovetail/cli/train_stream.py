@@ -94,8 +94,8 @@ def _tell(train: StreamTrainRun, progress: Progress) -> None:
     figures = progress.figures
     lessons = train.job.plan.lessons
     left_s = train.elapsed_s / (progress.iteration + lessons) * (progress.of - progress.iteration)
-    if "taught" in figures:
-        text = f"lesson {progress.iteration + lessons} of {lessons}: off by {figures['taught']:.4f}"
+    if "regret" in figures:
+        text = f"lesson {progress.iteration + lessons} of {lessons}: lost {figures['regret']:.4f} to hindsight"
     else:
         text = f"iteration {progress.iteration} of {progress.of}: reward {figures['reward']:.4f} while exploring"
     if "validation" in figures:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.core.stream import DAY_S, WEEK_S, Floats, Ints, StreamInfo, StreamView
+from dovetail.core.stream import DAY_S, Floats, Ints, StreamInfo, StreamView
 
-NAME = "stream-1"
+Singles = NDArray[np.float32]
+
+NAME = "stream-2"
 COLUMNS = (
     "busy",
     "blocked",
@@ -38,11 +40,10 @@ COLUMNS = (
     "is a sink",
     "time of day, sine",
     "time of day, cosine",
-    "time of week, sine",
-    "time of week, cosine",
     "age of the snapshot",
 )
 BUSY, BLOCKED, DEMAND = 0, 1, 3
+LOGARITHMS = (slice(3, 4), slice(5, 8))  # these are log(1 + x)
 MOST_DEMAND = 4.0  # of the instances it has, beyond which more makes no difference
 TINY = 1e-12
 
@@ -64,48 +65,55 @@ class StreamFeatures:
         deep = depth(info)
         deepest = np.zeros(jobs)
         np.maximum.at(deepest, info.operator_job, deep)
-        fixed = np.zeros((count, 3))
-        fixed[:, 0] = deep / np.maximum(deepest[info.operator_job], 1.0)
-        fixed[:, 1] = self._above.count == 0
-        fixed[:, 2] = self._below.count == 0
-        self._fixed = fixed
+        self._fixed = np.zeros((3, 1, count), np.float32)
+        self._fixed[0] = deep / np.maximum(deepest[info.operator_job], 1.0)
+        self._fixed[1] = self._above.count == 0
+        self._fixed[2] = self._below.count == 0
 
-    def of(self, view: StreamView) -> NDArray[np.float32]:
-        """(L, O, F) with L = `StreamInfo.history`, the newest last; the first snapshot stands for those before it."""
+    def of(self, view: StreamView) -> Singles:
+        """(L, O, F) with L = `StreamInfo.history`, the newest last; the first snapshot stands for those before it.
+
+        In memory columns come first, as they are filled one by one.
+        """
         info = self._info
         rows = len(view.op_busy)
-        found: NDArray[np.float32] = np.empty((rows, len(self._job), len(COLUMNS)), np.float32)
+        missing = max(info.history - rows, 0)
+        whole: Singles = np.empty((len(COLUMNS), missing + rows, len(self._job)), np.float32)
+        found = whole[:, missing:]
         service_s = cost_s(view)
         demand = view.op_input_rate * service_s
         instances = view.op_parallelism
-        late = np.log1p(view.op_latency_s / self._slo_s)
-        rate = view.job_rate
-        mean_rate = rate.mean(axis=0)
-        found[..., 0], found[..., 1] = view.op_busy, view.op_blocked
-        found[..., 2] = instances / info.operator_max
-        found[..., 3] = np.log1p(demand)
-        found[..., 4] = np.minimum(demand / instances, MOST_DEMAND)
-        found[..., 5] = np.log1p(view.op_queued * service_s / instances / info.interval_s)
-        found[..., 6] = np.log1p(view.op_queued / instances)
-        found[..., 7] = late
-        found[..., 8], found[..., 9], found[..., 10] = self._above.of(late)
-        found[..., 11], found[..., 12], found[..., 13] = self._below.of(late)
-        jobs = np.stack(
-            (
-                view.op_busy @ self._member,
-                np.log1p(view.job_latency_s / info.job_slo_s),
-                np.log1p(view.job_lag / np.maximum(mean_rate, TINY) / info.job_slo_s),
-                np.log(np.maximum(rate, TINY) / np.maximum(mean_rate, TINY)).clip(-4.0, 4.0),
-                view.job_down_share,
-            ),
-            axis=-1,
-        )
-        found[..., 14:19] = jobs[:, self._job]
-        found[..., 19:22] = self._fixed
-        found[..., 22:26] = clock(view.clock_s - info.snapshot_s * np.arange(rows - 1, -1, -1.0))[:, None]
-        found[..., 26] = (np.arange(rows - 1, -1, -1.0) / info.history)[:, None]
-        missing = info.history - rows
-        return found if missing <= 0 else np.concatenate((np.repeat(found[:1], missing, axis=0), found))
+        waiting = view.op_queued / instances
+        found[0], found[1] = view.op_busy, view.op_blocked
+        found[2] = instances / info.operator_max
+        found[3] = demand
+        found[4] = np.minimum(demand / instances, MOST_DEMAND)
+        found[5] = waiting * (service_s / info.interval_s)
+        found[6] = waiting
+        found[7] = view.op_latency_s / self._slo_s
+        for columns in LOGARITHMS:
+            np.log1p(found[columns], out=found[columns])
+        found[8], found[9], found[10] = self._above.of(found[7])
+        found[11], found[12], found[13] = self._below.of(found[7])
+        self._jobs(view).take(self._job, axis=2, out=found[14:19], mode="clip")
+        found[19:22] = self._fixed
+        age = np.arange(rows - 1, -1, -1.0)
+        found[22:24] = clock(view.clock_s - info.snapshot_s * age).T[..., None]
+        found[24] = (age / info.history)[:, None]
+        whole[:, :missing] = found[:, :1]
+        return whole.transpose(1, 2, 0)
+
+    def _jobs(self, view: StreamView) -> Singles:
+        """(5, H, J) columns of jobs."""
+        info, rate = self._info, view.job_rate
+        found: Singles = np.empty((5, *rate.shape), np.float32)
+        mean_rate = np.maximum(rate.mean(axis=0), TINY)
+        found[0] = view.op_busy @ self._member
+        found[1] = np.log1p(view.job_latency_s / info.job_slo_s)
+        found[2] = np.log1p(view.job_lag / (mean_rate * info.job_slo_s))
+        found[3] = np.log(np.maximum(rate, TINY) / mean_rate).clip(-4.0, 4.0)
+        found[4] = view.job_down_share
+        return found
 
 
 class Around:
@@ -114,17 +122,20 @@ class Around:
     def __init__(self, of: Ints, others: Ints, count: int) -> None:
         order = np.argsort(of, kind="stable")
         self.count = np.bincount(of, minlength=count)
+        self._share = (1.0 / np.maximum(self.count, 1)).astype(np.float32)
         self._others = others[order]
         self._whose, self._starts = np.unique(of[order], return_index=True)
+        self._sum = np.zeros((count, count), np.float32)
+        self._sum[others, of] = 1.0
 
-    def of(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+    def of(self, values: Singles) -> tuple[Singles, Singles, Singles]:
         """Each (H, O), of values (H, O) that are 0 or more; 0 where there is nobody."""
-        total, most = np.zeros(values.shape), np.zeros(values.shape)
+        total: Singles = values @ self._sum
+        most: Singles = np.zeros(values.shape, np.float32)
         if len(self._others):
-            seen = values[:, self._others]
-            total[:, self._whose] = np.add.reduceat(seen, self._starts, axis=1)
+            seen = values.take(self._others, axis=1)
             most[:, self._whose] = np.maximum.reduceat(seen, self._starts, axis=1)
-        return total / np.maximum(self.count, 1), most, total
+        return total * self._share, most, total
 
 
 def cost_s(view: StreamView) -> Floats:
@@ -143,6 +154,9 @@ def depth(info: StreamInfo) -> Floats:
 
 
 def clock(time_s: Floats) -> Floats:
-    """(H, 4) time of day and of week as angles."""
-    day, week = 2.0 * np.pi * time_s / DAY_S, 2.0 * np.pi * time_s / WEEK_S
-    return np.stack((np.sin(day), np.cos(day), np.sin(week), np.cos(week)), axis=-1)
+    """(H, 2) time of day as an angle.
+
+    Not that of the week: a history of some weeks has every hour of it a few times only, which networks learn by heart.
+    """
+    day = 2.0 * np.pi * time_s / DAY_S
+    return np.stack((np.sin(day), np.cos(day)), axis=-1)

@@ -18,7 +18,7 @@ from dovetail.training.stream_torch import TORCH
 LOG_2_PI = float(np.log(2.0 * np.pi))
 OBJECTIVE = "objective."
 """Parameters that only training needs start with this."""
-MOST_WHOLE_GRAPHS = 48  # operators whose whole graph is encoded at once, which takes much longer than a subgraph
+MOST_WHOLE_GRAPHS = 12  # operators whose whole graph is encoded at once, which takes much longer than a subgraph
 
 
 class Losses(NamedTuple):
@@ -56,9 +56,13 @@ def sampler_loss(
     """SURE's bound: divergence and likelihood of the weights, and what the subgraph tells of the whole graph."""
     mean, log_variance = found.mean, found.log_variance
     divergence = 0.5 * (log_variance.exp() + mean**2 - 1.0 - log_variance).mean()
-    chosen = torch.gather(torch.log(found.theta + 1e-20), 1, found.chosen)
+    chosen = torch.gather(torch.log_softmax(found.weights, 1), 1, found.chosen)
     likelihood = (0.5 * log_variance + 0.5 * (found.weights - mean) ** 2 * (-log_variance).exp()).mean() - chosen.mean()
-    information = mutual_information(shape, parameters, features, graph, found.encoded)
+    information = (
+        mutual_information(shape, parameters, features, graph, found.encoded)
+        if plan.information
+        else torch.zeros(())  # it takes longer than all the rest
+    )
     total = plan.kl * divergence + plan.likelihood * likelihood - plan.information * information
     figures = {"divergence": divergence, "likelihood": likelihood, "information": information}
     return Losses(total, {name: value.item() for name, value in figures.items()})
@@ -68,7 +72,7 @@ def mutual_information(
     shape: StreamShape, parameters: Parameters, features: Tensor, graph: Graph, encoded: Tensor
 ) -> Tensor:
     """A lower bound, by the Jensen-Shannon estimator: a subgraph goes with its own whole graph, not with another's."""
-    worlds = max(1, min(features.shape[0], MOST_WHOLE_GRAPHS // features.shape[2]))
+    worlds = max(1, min(features.shape[0], -(-MOST_WHOLE_GRAPHS // features.shape[2])))
     if worlds * features.shape[2] < 2:
         return encoded.sum() * 0.0
     whole = whole_graphs(shape, parameters, features[:worlds], graph).flatten(0, 1)
@@ -81,11 +85,8 @@ def mutual_information(
 
 def whole_graphs(shape: StreamShape, parameters: Parameters, features: Tensor, graph: Graph) -> Tensor:
     """(W, O, D): the encoding of all snapshots with all neighbours."""
-    projected = torch.relu(linear(parameters, "project", features))
-    worlds, history, operators, _ = projected.shape
-    there = torch.as_tensor(graph.near_there > 0)[None, None].expand(worlds, history, -1, -1)
-    world, snapshot, operator, near = torch.nonzero(there, as_tuple=True)
-    anchor = (world * history + snapshot) * operators + operator
-    others = projected[world, snapshot, torch.as_tensor(graph.near)[operator, near]]
-    encoded: Tensor = sure.encode(TORCH, shape, parameters, sure.Subgraph(projected, others, anchor))
+    projected = sure.operators_first(TORCH, torch.relu(linear(parameters, "project", features)))
+    slots = sure.slots_of(graph.near_there.sum(axis=1))  # those that are there come first
+    near = projected.index_select(0, torch.as_tensor(graph.near[slots.whose, slots.place]))
+    encoded: Tensor = sure.encode(TORCH, shape, parameters, sure.Subgraph(projected, near, slots.whose))
     return encoded

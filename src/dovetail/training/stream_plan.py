@@ -8,9 +8,9 @@ times at the same moment (an input-dependent baseline).
         + SURE: kl KL + likelihood (1/2 log |Sigma| + 1/2 (Omega - mu)' Sigma^-1 (Omega - mu) + CE) - information MI
         + forecasters: forecast (change of demand - forecast)^2
 
-Before the first round, networks are taught by an oracle that knows the rates to come: the network plays, the oracle
-says what it would have done (DAgger: Ross et al., 2011), and the network learns a quantile of that, given what it can
-see.
+Before the first round, networks are taught by one who knows the rates to come: the network plays, and is told what each
+number of instances would have been worth (`stream_lessons`); what it saw is kept from lesson to lesson (as in DAgger:
+Ross et al., 2011).
 
 A = own A_own + (1 - own) A_job: that of an operator is its own latency and utilisation, that of its job the reward
 itself; each is divided by its spread.  As published: `algorithm=reinforce, own=0, fade=0.95, lessons=0`.
@@ -28,14 +28,15 @@ from dovetail.core.errors import ConfigError
 class StreamPlan:
     algorithm: Literal["ppo", "reinforce"] = field(default="ppo", metadata={"help": "ppo or reinforce"})
     lessons: int = field(default=8, metadata={"help": "rounds of being taught, before the first; 0: none"})
-    quantile: float = field(default=0.8, metadata={"help": "of what the teacher does; above 0.5: rather too many"})
-    iterations: int = field(default=60, metadata={"help": "rounds of playing and learning"})
-    sequences: int = field(default=4, metadata={"help": "sequences in a round"})
+    lesson_steps: int = field(default=150, metadata={"help": "steps of learning in a lesson"})
+    iterations: int = field(default=20, metadata={"help": "rounds of playing and learning; 0: it is only taught"})
+    sequences: int = field(default=6, metadata={"help": "sequences in a round"})
     episodes: int = field(default=4, metadata={"help": "times each of them is played in a round"})
     decisions: int = field(default=48, metadata={"help": "decisions in an episode"})
     step_s: float = field(default=5.0, metadata={"help": "step of the simulator while playing"})
     epochs: int = field(default=5, metadata={"help": "steps of learning from a round (1 with reinforce)"})
-    rate: float = field(default=3e-3, metadata={"help": "learning rate; it falls to a tenth over the run"})
+    rate: float = field(default=2e-3, metadata={"help": "learning rate of lessons; it falls to a tenth"})
+    later: float = field(default=0.05, metadata={"help": "of that, the rate of the rounds; it falls likewise"})
     clip: float = field(default=0.2, metadata={"help": "how far a ratio may go"})
     entropy: float = field(default=1e-3, metadata={"help": "weight of the entropy"})
     fade: float = field(default=0.6, metadata={"help": "what a reward is worth one decision later"})
@@ -50,14 +51,15 @@ class StreamPlan:
     def __post_init__(self) -> None:
         for name, low, high in (
             ("lessons", 0, 10**6),
-            ("quantile", 1e-3, 1.0 - 1e-3),
-            ("iterations", 1, 10**6),
+            ("lesson_steps", 1, 10**6),
+            ("iterations", 0, 10**6),
             ("sequences", 1, 10**4),
             ("episodes", 2, 10**3),
             ("decisions", 2, 10**5),
             ("step_s", 1e-3, 3600.0),
             ("epochs", 1, 10**3),
             ("rate", 1e-9, 1.0),
+            ("later", 1e-6, 1e3),
             ("clip", 1e-3, 10.0),
             ("entropy", 0.0, 1e3),
             ("fade", 0.0, 1.0),
@@ -73,4 +75,4 @@ class StreamPlan:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
 
 
-PROFILES: dict[str, dict[str, int]] = {"quick": {"lessons": 4, "iterations": 20}, "full": {}}
+PROFILES: dict[str, dict[str, int]] = {"quick": {"iterations": 0}, "full": {"lessons": 16, "lesson_steps": 300}}

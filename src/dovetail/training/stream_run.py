@@ -32,7 +32,6 @@ FIRST_TRAINING_SEED, TRAINING_SEEDS = 1_000, 900
 FIRST_VALIDATION_SEED = 2_000
 LARGEST_STEP = 0.5  # norm of a gradient
 LAST_RATE = 0.1  # of the first
-STEPS_OF_A_LESSON = 20
 
 
 @dataclass(frozen=True)
@@ -127,11 +126,13 @@ class StreamTrainRun:
         shares = [tasks[number :: workers.count] for number in range(workers.count)]
         played = workers.call("teach", [(self.parameters, share, seed) for share in shares])
         weights = np.array([answer["actions"] for answer in played])
-        self.adam.rate = self.job.plan.rate
-        figures = {"reward": _weighed(weights, [answer["reward"] for answer in played])}
-        for step in range(STEPS_OF_A_LESSON):
-            figures |= self._step(workers, weights, "gradient_of_lessons", step)
-        return figures
+        plan = self.job.plan
+        figures: dict[str, float] = {}
+        for step in range(plan.lesson_steps):
+            self.adam.rate = plan.rate * falling(1.0 + (self.iteration + step / plan.lesson_steps) / plan.lessons)
+            found = self._step(workers, weights, "gradient_of_lessons", int(rng.integers(2**31)))
+            figures = {name: figures.get(name, 0.0) + value / plan.lesson_steps for name, value in found.items()}
+        return {"reward": _weighed(weights, [answer["reward"] for answer in played]), **figures}
 
     def _step(self, workers: Workers, weights: Floats, method: str, *arguments: int) -> dict[str, float]:
         """One step against the gradient; workers count by what they have seen."""
@@ -150,7 +151,7 @@ class StreamTrainRun:
         played = workers.call("play", [(self.parameters, share, seed) for share in shares])
         weights = np.array([answer["actions"] for answer in played])
         figures = {name: _weighed(weights, [answer[name] for answer in played]) for name in ("reward", "rescales")}
-        self.adam.rate = plan.rate * (1.0 - (1.0 - LAST_RATE) * self.iteration / plan.iterations)
+        self.adam.rate = plan.rate * plan.later * falling(self.iteration / plan.iterations)
         for _ in range(1 if plan.algorithm == "reinforce" else plan.epochs):
             figures |= self._step(workers, weights, "gradient")
         return figures
@@ -220,6 +221,11 @@ class StreamTrainRun:
             self.curve = list(document["curve"])
         except (KeyError, TypeError, ValueError) as error:
             raise DovetailError(f"{self.directory.path}: the run is damaged ({error}); start again") from error
+
+
+def falling(share: float) -> float:
+    """Of the learning rate, when this share of the lessons, or of the rounds, is behind."""
+    return 1.0 - (1.0 - LAST_RATE) * share
 
 
 def _weighed(weights: Floats, values: Sequence[Any]) -> Any:

@@ -8,12 +8,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dovetail.core.stream import Ints
+
 
 class TorchOps:
     """For learning."""
 
+    learns = True
+
     def relu(self, x: Tensor) -> Tensor:
         return torch.relu(x)
+
+    def dense(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        found = torch.addmm(bias, x.reshape(-1, x.shape[-1]), weight).relu_()
+        return found.reshape(*x.shape[:-1], weight.shape[-1])
 
     def tanh(self, x: Tensor) -> Tensor:
         return torch.tanh(x)
@@ -45,20 +53,31 @@ class TorchOps:
     def stack(self, parts: list[Tensor], axis: int) -> Tensor:
         return torch.stack(parts, axis)
 
+    def unstack(self, x: Tensor) -> tuple[Tensor, ...]:
+        return x.unbind(-1)
+
     def swap(self, x: Tensor, one: int, other: int) -> Tensor:
         return x.transpose(one, other)
 
     def largest(self, x: Tensor, count: int, axis: int) -> Tensor:
         return torch.topk(x, count, dim=axis, sorted=False).indices.sort(dim=axis).values
 
-    def rank(self, x: Tensor) -> Tensor:
-        return x.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1, stable=True)
+    def order(self, x: Tensor) -> Tensor:
+        return x.argsort(dim=-1, descending=True, stable=True)
 
-    def where(self, x: Tensor) -> tuple[Tensor, ...]:
-        return torch.nonzero(x, as_tuple=True)
+    def rows(self, x: Tensor, index: Tensor) -> Tensor:
+        return x.index_select(0, index)  # its gradient takes less time than that of x[index]
 
-    def sum_by(self, x: Tensor, group: Tensor, count: int) -> Tensor:
-        return torch.zeros(count, x.shape[-1]).index_add(0, group, x)
+    def joined(self, nodes: Tensor, keep: Tensor, whose: Ints) -> Tensor:
+        index = self.constant(whose)
+        own, near = _own_and_near(nodes, whose)
+        nobody = own.new_zeros(()).expand_as(own[:, :, :1])
+        in_time = torch.cat([nobody, own[:, :, :-1]], 2) + torch.cat([own[:, :, 1:], nobody], 2)
+        return keep * nodes + torch.cat([in_time.index_add_(0, index, near), own.index_select(0, index)])
+
+    def pooled(self, nodes: Tensor, whose: Ints) -> Tensor:
+        own, near = _own_and_near(nodes.mean(2), whose)
+        return own.index_add(0, self.constant(whose), near)
 
     def take(self, x: Tensor, index: Tensor, axis: int) -> Tensor:
         return torch.gather(x, axis, index)
@@ -71,6 +90,11 @@ class TorchOps:
 
     def broadcast(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
         return x.expand(shape)
+
+
+def _own_and_near(nodes: Tensor, whose: Ints) -> tuple[Tensor, ...]:
+    """Both at once: the gradient of two slices would be two arrays as large as the whole."""
+    return tuple(nodes.split_with_sizes([len(nodes) - len(whose), len(whose)]))
 
 
 TORCH = TorchOps()

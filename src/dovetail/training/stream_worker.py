@@ -13,16 +13,17 @@ from dovetail.core.seeds import SeedTree
 from dovetail.core.stream import Floats, Reason, StreamInfo, StreamView, reward
 from dovetail.evaluation.setting_stream import StreamSetting
 from dovetail.features.stream import StreamFeatures
-from dovetail.schedulers import SCHEDULERS
 from dovetail.schedulers.learned.stream import sure
-from dovetail.schedulers.learned.stream.action import Actuator, action_for
-from dovetail.schedulers.learned.stream.arrays import NUMPY, Parameters
+from dovetail.schedulers.learned.stream.action import Actuator
+from dovetail.schedulers.learned.stream.arrays import Parameters
 from dovetail.schedulers.learned.stream.checkpoint import StreamCheckpoint
+from dovetail.schedulers.learned.stream.compiled import COMPILED
 from dovetail.schedulers.learned.stream.graph import Graph, Singles, graph_of
 from dovetail.schedulers.learned.stream.kinds import draw, forward
 from dovetail.schedulers.learned.stream.scheduler import POLICIES
 from dovetail.schedulers.learned.stream.shape import StreamShape
 from dovetail.sim.stream import StreamWorld
+from dovetail.training.stream_lessons import Lesson, regret, taught
 from dovetail.training.stream_losses import OBJECTIVE, log_probability, policy_loss, sampler_loss
 from dovetail.training.stream_plan import StreamPlan
 from dovetail.training.stream_torch import TORCH
@@ -30,20 +31,8 @@ from dovetail.training.stream_torch import TORCH
 Task = tuple[int, int]
 """Which setting, and the seed of the sequence."""
 FURTHEST = 10.0
-TEACHER = "stream/oracle"
-LESSONS_AT_ONCE = 3
-TEACHING_STD = 0.15  # of actions while the teacher watches, so that it is asked about more than the usual
+MOMENTS_AT_ONCE = 32  # of a lesson, whose gradient is a step
 PIECE = 8  # moments whose gradient is worked out at once
-
-
-@dataclass(frozen=True, eq=False)
-class Lesson:
-    """One sequence with what the teacher would have done, at T decisions for each of O operators."""
-
-    graph: Graph
-    features: Singles  # (T, 1, L, O, F)
-    taught: Singles  # (T, 1, O) actions
-    noise_seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,60 +86,33 @@ class StreamWorker:
         return found
 
     def teach(self, parameters: Parameters, tasks: Sequence[Task], seed: int) -> dict[str, float]:
-        """Play each sequence once; what the teacher, who is told the future, would have done is noted and kept."""
+        """Play each sequence once; what would have been best is noted, and kept with all from before."""
         rewards = []
         for place, (number, sequence_seed) in enumerate(tasks):
             opened = self._training[number]
             world = opened.world(opened.sequence(sequence_seed), SeedTree(sequence_seed))
-            lesson, mean_reward = self._lesson(parameters, world, SeedTree(seed).child("teach", place, number))
+            seeds = SeedTree(seed).child("teach", place, number)
+            lesson, mean_reward = taught(self._kind, self._shape, parameters, world, seeds)
             self._lessons.append(lesson)
             rewards.append(mean_reward)
-        return {"reward": _mean(rewards), "actions": float(sum(each.taught.size for each in self._lessons))}
+        return {"reward": _mean(rewards), "actions": float(sum(each.demand.size for each in self._lessons))}
 
-    def _lesson(self, parameters: Parameters, world: StreamWorld, seeds: SeedTree) -> tuple[Lesson, float]:
-        info, shape = world.info, self._shape
-        graph = graph_of(info, shape.hops, shape.neighbours)
-        rows, actuator = StreamFeatures(info), Actuator(info, shape.action)
-        teacher = SCHEDULERS.create(TEACHER)
-        teacher.reset(world.info_for(teacher), seeds.child("teacher").generator())
-        rng = seeds.child("actions").generator()
-        noise_seed = int(seeds.child("noise").generator().integers(2**31))
-        seen: list[Singles] = []
-        taught: list[Singles] = []
-        while (view := world.advance()) is not None:
-            features = rows.of(view)[None]
-            noise = draw(self._kind, moment(noise_seed, len(seen)), shape, 1, info.history, graph)
-            mean = forward(NUMPY, self._kind, shape, parameters, features, graph, noise).mean[0]
-            wanted = view.parallelism.copy()
-            for decision in teacher.decide(view):
-                wanted[decision.operator] = decision.parallelism
-            demand = actuator.demand(view)
-            seen.append(features)
-            taught.append(action_for(shape.action, view.parallelism, demand, wanted)[None].astype(np.float32))
-            tried = mean + TEACHING_STD * rng.standard_normal(mean.shape, np.float32)
-            world.apply(actuator.decisions(view, demand, tried, Reason.LEARNED))
-        return Lesson(graph, np.stack(seen), np.stack(taught), noise_seed), float(world.result().reward.mean())
-
-    def gradient_of_lessons(self, parameters: Parameters, step: int) -> tuple[Parameters, dict[str, float]]:
-        """Of the error against the teacher, too few instances weighing more than too many; some lessons at a step."""
+    def gradient_of_lessons(self, parameters: Parameters, seed: int) -> tuple[Parameters, dict[str, float]]:
+        """Of the regret at some moments of one lesson, drawn by `seed`."""
+        rng = np.random.default_rng(seed)
         named = _tensors(parameters, learn=True)
-        count = len(self._lessons)
-        turn = [self._lessons[(step * LESSONS_AT_ONCE + k) % count] for k in range(min(LESSONS_AT_ONCE, count))]
-        moments = sum(len(each.features) for each in turn)
-        quantile, total = self._plan.quantile, 0.0
-        for lesson in turn:
-            for at in pieces(lesson):
-                features = torch.as_tensor(lesson.features[at].reshape(-1, *lesson.features.shape[2:]))
-                noise = self._noise(lesson, range(at.start, at.start + len(features)))
-                said = forward(TORCH, self._kind, self._shape, named, features, lesson.graph, noise)
-                short = torch.as_tensor(lesson.taught[at]).flatten(0, 1) - said.mean
-                error = torch.maximum(quantile * short, (quantile - 1.0) * short).mean()
-                loss = error
-                if said.sampled is not None:
-                    loss = loss + sampler_loss(self._plan, self._shape, named, features, lesson.graph, said.sampled)[0]
-                (len(features) / moments * loss).backward()  # type: ignore[no-untyped-call]
-                total += len(features) / moments * error.item()
-        return _gradients(named), {"taught": total}
+        lesson = self._lessons[int(rng.integers(len(self._lessons)))]
+        moments = rng.integers(len(lesson.features), size=MOMENTS_AT_ONCE)
+        features = torch.as_tensor(lesson.features[moments])
+        noise = draw(self._kind, rng, self._shape, len(moments), features.shape[1], lesson.graph)
+        said = forward(TORCH, self._kind, self._shape, named, features, lesson.graph, noise)
+        lost = regret(self._shape.action, lesson, moments, said.mean)
+        loss, figures = lost, {"regret": lost.item()}
+        if said.sampled is not None:
+            extra, more = sampler_loss(self._plan, self._shape, named, features, lesson.graph, said.sampled)
+            loss, figures = loss + extra, figures | more
+        loss.backward()  # type: ignore[no-untyped-call]
+        return _gradients(named), figures
 
     def play(self, parameters: Parameters, tasks: Sequence[Task], seed: int) -> dict[str, float]:
         """A round: each sequence several times.  What happened is kept, figures returned."""
@@ -182,9 +144,9 @@ class StreamWorker:
         own: list[Floats] = []
         views = [world.advance() for world in worlds]
         while views[0] is not None:
-            features = np.stack([rows.of(view) for view in views if view is not None])
+            features = np.ascontiguousarray(np.stack([rows.of(view) for view in views if view is not None]))
             noise = draw(self._kind, moment(noise_seed, len(seen)), self._shape, len(worlds), info.history, graph)
-            mean = forward(NUMPY, self._kind, self._shape, parameters, features, graph, noise).mean
+            mean = forward(COMPILED, self._kind, self._shape, parameters, features, graph, noise).mean
             actions = (mean + std * rng.standard_normal(mean.shape, np.float32)).astype(np.float32)
             needed = np.stack([actuator.demand(view) for view in views if view is not None])
             if seen:
@@ -236,7 +198,7 @@ class StreamWorker:
         density = log_probability(actions, said.mean.reshape(actions.shape), named["head.log_std"][0])
         return density, said, features
 
-    def _noise(self, played: Played | Lesson, decisions: range) -> sure.Noise | None:
+    def _noise(self, played: Played, decisions: range) -> sure.Noise | None:
         """What was drawn at these decisions, one after another."""
         episodes, history = played.features.shape[1:3]
         drawn = [
@@ -293,10 +255,12 @@ def moment(seed: int, decision: int) -> np.random.Generator:
 
 
 def own_reward(info: StreamInfo, view: StreamView) -> Floats:
-    """(O,) what the last interval was worth for each operator alone: its own latency and its own utilisation."""
+    """(O,) what each operator adds to the reward of its job: its own latency, and its share of the utilisation."""
     since = slice(-info.snapshots, None)
     latency = view.op_latency_s[since].mean(axis=0)
-    found: Floats = reward(latency, info.job_slo_s[info.operator_job], view.op_busy[since].mean(axis=0), info.weight)
+    share = 1.0 / np.bincount(info.operator_job)[info.operator_job]
+    busy = view.op_busy[since].mean(axis=0) * share
+    found: Floats = reward(latency, info.job_slo_s[info.operator_job], busy, info.weight)
     return found
 
 
@@ -320,7 +284,7 @@ def spread_out(returns: Floats) -> Floats:
     return clipped
 
 
-def pieces(played: Played | Lesson) -> list[slice]:
+def pieces(played: Played) -> list[slice]:
     return [slice(start, start + PIECE) for start in range(0, len(played.features), PIECE)]
 
 

@@ -12,11 +12,14 @@ jobs.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dovetail.core.stream import Floats, Ints, Reason, StreamDecision, StreamInfo, StreamView
 from dovetail.schedulers.heuristic.stream.answer import answer
 from dovetail.schedulers.heuristic.stream.measured import Meter
+from dovetail.schedulers.learned.stream.arrays import Array
 from dovetail.schedulers.learned.stream.graph import Singles
 from dovetail.schedulers.learned.stream.shape import Action
 
@@ -49,23 +52,18 @@ class Actuator:
 
 def instances(action: Action, now: Ints, demand: Floats, actions: Floats) -> Ints:
     """(O,) wanted, whatever an operator may have."""
+    wanted = wanted_instances(action, now, demand, actions)
     if action == "demand":
-        wanted = demand / (TARGET * np.exp(-RANGE * actions))
         rounded = np.where(np.abs(wanted - now) <= HOLD, now, np.round(wanted))
-    elif action == "relative":
-        rounded = np.round(now * 2.0**actions + 0.5 * actions)
     else:
-        rounded = np.floor(now * (1.0 + actions))
+        rounded = np.asarray(np.round(wanted) if action == "relative" else np.floor(wanted))
     return rounded.astype(np.int64)
 
 
-def action_for(action: Action, now: Ints, demand: Floats, wanted: Ints) -> Floats:
-    """(O,) the action, within -1 .. 1, after which an operator has as many instances as wanted: what a teacher does."""
+def wanted_instances(action: Action, now: Array, demand: Array, actions: Array) -> Array:
+    """The same, not rounded; of numpy or torch."""
     if action == "demand":
-        found = np.log(TARGET * wanted / np.maximum(demand, 1e-9)) / RANGE
-    elif action == "relative":
-        found = np.log2(wanted / now)
-    else:
-        found = wanted / now - 1.0
-    limited: Floats = np.clip(found, -1.0, 1.0)
-    return limited
+        return demand / TARGET * math.e ** (RANGE * actions)
+    if action == "relative":
+        return now * 2.0**actions + 0.5 * actions
+    return now * (1.0 + actions)

@@ -11,12 +11,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dovetail.core.stream import Ints
+
 Array = Any
 """A numpy array or a torch tensor of float32 (or of int64, where it is an index)."""
 
 
 class Ops(Protocol):
+    learns: bool  # whether gradients are wanted; what only they need is left out otherwise
+
     def relu(self, x: Array) -> Array: ...
+    def dense(self, x: Array, weight: Array, bias: Array) -> Array: ...  # relu(x W + b) over the last axis
     def tanh(self, x: Array) -> Array: ...
     def sigmoid(self, x: Array) -> Array: ...
     def exp(self, x: Array) -> Array: ...
@@ -27,11 +32,13 @@ class Ops(Protocol):
     def mean(self, x: Array, axis: int) -> Array: ...
     def concat(self, parts: list[Array], axis: int) -> Array: ...
     def stack(self, parts: list[Array], axis: int) -> Array: ...
+    def unstack(self, x: Array) -> tuple[Array, ...]: ...  # along the last axis
     def swap(self, x: Array, one: int, other: int) -> Array: ...
     def largest(self, x: Array, count: int, axis: int) -> Array: ...  # where they are, in order of position
-    def rank(self, x: Array) -> Array: ...  # along the last axis: 0 for the largest
-    def where(self, x: Array) -> tuple[Array, ...]: ...  # it is true: an index for each axis
-    def sum_by(self, x: Array, group: Array, count: int) -> Array: ...  # of rows; groups are non-decreasing
+    def order(self, x: Array) -> Array: ...  # along the last axis: where the largest is, the next, ...
+    def rows(self, x: Array, index: Array) -> Array: ...  # x[index], of the first axis
+    def joined(self, nodes: Array, keep: Array, whose: Ints) -> Array: ...  # these two: see `sure.encode`
+    def pooled(self, nodes: Array, whose: Ints) -> Array: ...
     def take(self, x: Array, index: Array, axis: int) -> Array: ...  # of the same shape but along `axis`
     def constant(self, x: Any) -> Array: ...  # from numpy
     def detached(self, x: Array) -> Array: ...  # the same without its history
@@ -39,10 +46,15 @@ class Ops(Protocol):
 
 
 class NumpyOps:
-    """For deciding."""
+    """For deciding; `compiled` has faster ones."""
+
+    learns = False
 
     def relu(self, x: Array) -> Array:
         return np.maximum(x, 0)
+
+    def dense(self, x: Array, weight: Array, bias: Array) -> Array:
+        return self.relu(product(x, weight, bias))
 
     def tanh(self, x: Array) -> Array:
         return np.tanh(x)
@@ -75,30 +87,40 @@ class NumpyOps:
     def stack(self, parts: list[Array], axis: int) -> Array:
         return np.stack(parts, axis=axis)
 
+    def unstack(self, x: Array) -> tuple[Array, ...]:
+        return tuple(np.moveaxis(x, -1, 0))
+
     def swap(self, x: Array, one: int, other: int) -> Array:
         return np.swapaxes(x, one, other)
 
     def largest(self, x: Array, count: int, axis: int) -> Array:
-        if count == x.shape[axis]:
-            chosen = np.broadcast_to(_along(np.arange(count), axis, x.ndim), x.shape)
-        else:
-            chosen = np.sort(np.take(np.argpartition(-x, count - 1, axis=axis), range(count), axis=axis), axis=axis)
-        return chosen
+        length = x.shape[axis]
+        if count == length:
+            return np.broadcast_to(_along(np.arange(count), axis, x.ndim), x.shape)
+        found = np.argpartition(x, length - count, axis=axis)
+        return np.sort(np.take(found, range(length - count, length), axis=axis), axis=axis)
 
-    def rank(self, x: Array) -> Array:
-        return np.argsort(np.argsort(-x, axis=-1, kind="stable"), axis=-1, kind="stable")
+    def order(self, x: Array) -> Array:
+        return np.argsort(-x, axis=-1, kind="stable")
 
-    def where(self, x: Array) -> tuple[Array, ...]:
-        return np.nonzero(x)
+    def rows(self, x: Array, index: Array) -> Array:
+        return x.take(index, axis=0)
 
-    def sum_by(self, x: Array, group: Array, count: int) -> Array:
-        ends = np.searchsorted(group, np.arange(count + 1))
-        found = np.zeros((count, x.shape[-1]), x.dtype)
-        for place in range(int(np.diff(ends).max(initial=0))):  # the first row of each group, the second, ...
-            at = ends[:-1] + place
-            there = np.flatnonzero(at < ends[1:])
-            found[there] += x[at[there]]
+    def joined(self, nodes: Array, keep: Array, whose: Ints) -> Array:
+        operators = len(nodes) - len(whose)
+        found = keep * nodes
+        own, near = found[:operators], found[operators:]
+        own[:, :, 1:] += nodes[:operators, :, :-1]
+        own[:, :, :-1] += nodes[:operators, :, 1:]
+        np.add.at(own, whose, nodes[operators:])
+        near += nodes[whose]
         return found
+
+    def pooled(self, nodes: Array, whose: Ints) -> Array:
+        operators = len(nodes) - len(whose)
+        found = nodes[:operators].sum(axis=2)
+        np.add.at(found, whose, nodes[operators:].sum(axis=2))
+        return found / nodes.shape[2]
 
     def take(self, x: Array, index: Array, axis: int) -> Array:
         return np.take_along_axis(x, index, axis)
@@ -125,7 +147,19 @@ Parameters = dict[str, Array]
 
 def linear(parameters: Parameters, name: str, x: Array) -> Array:
     """x W + b, over the last axis."""
-    return x @ parameters[f"{name}.weight"] + parameters[f"{name}.bias"]
+    return product(x, parameters[f"{name}.weight"], parameters[f"{name}.bias"])
+
+
+def product(x: Array, weight: Array, bias: Array) -> Array:
+    """The same; as one product of two matrices, as numpy would make many small ones of it."""
+    found = x.reshape(-1, x.shape[-1]) @ weight
+    found += bias
+    return found.reshape(*x.shape[:-1], weight.shape[-1])
+
+
+def dense(ops: Ops, parameters: Parameters, name: str, x: Array) -> Array:
+    """relu(x W + b)."""
+    return ops.dense(x, parameters[f"{name}.weight"], parameters[f"{name}.bias"])
 
 
 def linear_shapes(name: str, inside: int, outside: int) -> dict[str, tuple[int, ...]]:

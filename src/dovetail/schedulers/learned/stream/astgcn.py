@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.features.stream import COLUMNS
-from dovetail.schedulers.learned.stream.arrays import Array, Ops, Parameters, linear, linear_shapes
+from dovetail.schedulers.learned.stream.arrays import Array, Ops, Parameters, dense, linear, linear_shapes
 from dovetail.schedulers.learned.stream.graph import Graph
 from dovetail.schedulers.learned.stream.head import head, head_shapes
 from dovetail.schedulers.learned.stream.shape import StreamShape
@@ -40,14 +40,14 @@ def shapes(shape: StreamShape) -> dict[str, tuple[int, ...]]:
 def forward(ops: Ops, shape: StreamShape, parameters: Parameters, features: Array, graph: Graph) -> tuple[Array, Array]:
     """(W, L, O, F) -> (W, O) actions, and (W, O) forecasts."""
     above, below = ops.constant(graph.above), ops.constant(graph.below)
-    hidden = ops.relu(linear(parameters, "project", features))
+    hidden = dense(ops, parameters, "project", features)
     for block in range(BLOCKS):
         in_time = attention(ops, parameters, f"{block}.time", ops.mean(hidden, 2))
         worlds, length, operators, width = hidden.shape
         hidden = (in_time @ hidden.reshape(worlds, length, operators * width)).reshape(hidden.shape)
         in_space = attention(ops, parameters, f"{block}.space", ops.mean(hidden, 1))[:, None]
         around = ops.concat([hidden, (above * in_space) @ hidden, (below * in_space) @ hidden], -1)
-        convolved = ops.relu(linear(parameters, f"{block}.graph", around))
+        convolved = dense(ops, parameters, f"{block}.graph", around)
         hidden = ops.relu(hidden + linear(parameters, f"{block}.time", with_neighbours_in_time(ops, convolved)))
     together = ops.concat([hidden[:, -1], ops.mean(hidden, 1)], -1)
     return head(ops, parameters, together), linear(parameters, "forecast", together)[..., 0]

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.features.stream import COLUMNS
-from dovetail.schedulers.learned.stream.arrays import Array, Ops, Parameters, linear, linear_shapes
+from dovetail.schedulers.learned.stream.arrays import Array, Ops, Parameters, dense, linear, linear_shapes
 from dovetail.schedulers.learned.stream.graph import Graph
 from dovetail.schedulers.learned.stream.head import head, head_shapes
 from dovetail.schedulers.learned.stream.shape import StreamShape
@@ -42,7 +42,7 @@ def shapes(shape: StreamShape) -> dict[str, tuple[int, ...]]:
 
 def forward(ops: Ops, shape: StreamShape, parameters: Parameters, features: Array, graph: Graph) -> tuple[Array, Array]:
     """(W, L, O, F) -> (W, O) actions, and (W, O) forecasts."""
-    projected = ops.relu(linear(parameters, "project", features))
+    projected = dense(ops, parameters, "project", features)
     graphs = coupled(ops, parameters, ops.mean(projected, 1))
     flows = [(each, ops.constant(graph.above), ops.constant(graph.below)) for each in graphs]
     mix = ops.softmax(parameters["mix"], -1)
@@ -76,6 +76,6 @@ def layered(ops: Ops, parameters: Parameters, x: Array, flows: list[tuple[Array,
     mixed = mix[0] * x
     for layer, (learned, above, below) in enumerate(flows):
         around = ops.concat([learned @ x, above @ x, below @ x], -1)
-        x = ops.relu(linear(parameters, f"graph.{layer}", around))
+        x = dense(ops, parameters, f"graph.{layer}", around)
         mixed = mixed + mix[layer + 1] * x
     return mixed

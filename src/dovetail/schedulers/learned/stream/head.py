@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.schedulers.learned.stream.arrays import Array, Ops, Parameters, linear, linear_shapes
+from dovetail.schedulers.learned.stream.arrays import Array, Ops, Parameters, dense, linear, linear_shapes
 from dovetail.schedulers.learned.stream.shape import StreamShape
 
 LAST = "head.out"
@@ -20,6 +20,6 @@ def head_shapes(shape: StreamShape, inside: int) -> dict[str, tuple[int, ...]]:
 
 def head(ops: Ops, parameters: Parameters, embedded: Array) -> Array:
     """(..., D) -> (...,): actions in -1 .. 1.  With the last layer zero, as it is drawn, they are 0."""
-    hidden = ops.relu(linear(parameters, "head.first", embedded))
-    hidden = ops.relu(linear(parameters, "head.second", hidden))
+    hidden = dense(ops, parameters, "head.first", embedded)
+    hidden = dense(ops, parameters, "head.second", hidden)
     return ops.tanh(linear(parameters, LAST, hidden)[..., 0])

@@ -14,14 +14,13 @@ import numpy as np
 from dovetail.core.stream import Reason, StreamDecision, StreamInfo, StreamView
 from dovetail.features.stream import StreamFeatures
 from dovetail.schedulers.learned.stream.action import Actuator
-from dovetail.schedulers.learned.stream.arrays import NUMPY
 from dovetail.schedulers.learned.stream.checkpoint import StreamCheckpoint, find_checkpoint, load_checkpoint
 from dovetail.schedulers.learned.stream.graph import graph_of
-from dovetail.schedulers.learned.stream.kinds import forward
+from dovetail.schedulers.learned.stream.kinds import draw, forward
 
 
 class StreamPolicy:
-    """A network that decides, without drawing anything."""
+    """A network that decides by the means of its actions.  SURE draws its subgraphs each time, as it has learned to."""
 
     NETWORK: ClassVar[str]
     REASON: ClassVar = Reason.LEARNED
@@ -31,7 +30,10 @@ class StreamPolicy:
         self._trained = network or load_checkpoint(find_checkpoint(checkpoint), self.NETWORK)
 
     def reset(self, info: StreamInfo, rng: np.random.Generator) -> None:
+        from dovetail.schedulers.learned.stream.compiled import COMPILED  # numba: not for a list of schedulers
+
         shape = self._trained.shape
+        self._ops, self._seed, self._history = COMPILED, int(rng.integers(2**62)), info.history
         self._features = StreamFeatures(info)
         self._actuator = Actuator(info, shape.action)
         self._graph = graph_of(info, shape.hops, shape.neighbours)
@@ -39,7 +41,9 @@ class StreamPolicy:
     def decide(self, view: StreamView) -> Sequence[StreamDecision]:
         trained = self._trained
         seen = self._features.of(view)[None]
-        said = forward(NUMPY, trained.network, trained.shape, trained.parameters, seen, self._graph)
+        rng = np.random.default_rng((self._seed, round(view.time_s)))  # asked again, it draws the same
+        drawn = draw(trained.network, rng, trained.shape, 1, self._history, self._graph)
+        said = forward(self._ops, trained.network, trained.shape, trained.parameters, seen, self._graph, drawn)
         return self._actuator.decisions(view, self._actuator.demand(view), said.mean[0], self.REASON)
 
 

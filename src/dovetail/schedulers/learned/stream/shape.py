@@ -8,6 +8,7 @@ from typing import Literal
 from dovetail.core.errors import ConfigError
 
 Sampler = Literal["learned", "random", "none"]
+Present = Literal["whole", "own"]
 Action = Literal["demand", "relative", "published"]
 
 
@@ -24,6 +25,10 @@ class StreamShape:
     share: float = field(default=0.5, metadata={"help": "SURE: share of the neighbours sampled in each of them"})
     sampler: Sampler = field(
         default="learned", metadata={"help": "SURE: how these are chosen: learned, random, or none: all are taken"}
+    )
+    present: Present = field(
+        default="whole",
+        metadata={"help": "SURE: of the newest snapshot it looks at the whole job, or at each operator's own alone"},
     )
     action: Action = field(
         default="demand",

@@ -12,14 +12,18 @@ between them.  It is unnecessary to look at all of it, so for each operator v a 
 
 The subgraph is the chosen copies of v, consecutive ones joined, each joined to its chosen neighbours.  A graph
 isomorphism network (sum over neighbours, then a perceptron, some layers) and a sum over the subgraph encode it; a
-residual feed-forward layer adds what v itself is like now; the policy head makes an action of it.
+residual feed-forward layer follows.  To that comes what v and its surroundings are like now, and the policy head makes
+an action of it.
 
 Gradients reach the weights by the straight-through estimator: what was chosen is multiplied by 1 + s - stop(s), s being
-its probability to be chosen.  Without noise (deciding), the largest weights are taken.
+its probability to be chosen.  Where nothing is drawn, the largest weights are taken; deciding draws, too: what was
+trained on samples loses a few percent more to hindsight when it is handed the largest weights only.
 
 Departures.  The published code casts the selection to booleans, which cuts that gradient; scales the noise by the
-variance; and lets the chosen snapshots alone speak of the present.  Sums over the subgraph are divided by k1, those
-over neighbours by the root of how many there may be, which changes nothing but the scale.
+variance; and lets the chosen snapshots alone speak of the present.  Ours always looks at the newest snapshot, with a
+graph network of its own (`present=whole`; `own`: at v alone), as sampling is there to save looking at all the others.
+Sums over the subgraph are divided by k1, those over neighbours by the root of how many there may be, which changes
+nothing but the scale.
 
 `sampler`: `random` draws by noise alone, `none` takes everything (the full graph).
 """
@@ -30,14 +34,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dovetail.core.stream import Ints
 from dovetail.features.stream import COLUMNS
-from dovetail.schedulers.learned.stream.arrays import Array, Ops, Parameters, linear, linear_shapes
+from dovetail.schedulers.learned.stream.arrays import Array, Ops, Parameters, dense, linear, linear_shapes, product
+from dovetail.schedulers.learned.stream.convolution import convolution_shapes, convolved
 from dovetail.schedulers.learned.stream.graph import Graph, Singles
 from dovetail.schedulers.learned.stream.head import head, head_shapes
 from dovetail.schedulers.learned.stream.shape import StreamShape
 
 MOST_LOG_VARIANCE = 4.0
 NOT_THERE, TINY = -1e9, 1e-20
+HEADS = ("time.mean", "time.log_variance", "near.other")
 
 
 class Noise(NamedTuple):
@@ -53,9 +60,8 @@ class Sampled(NamedTuple):
 
     mean: Array  # (W, L, O) mu
     log_variance: Array  # (W, L, O)
-    weights: Array  # (W, L, O) Omega
+    weights: Array  # (W, L, O) Omega; its softmax is theta
     chosen: Array  # (W, k1, O) snapshots
-    theta: Array  # (W, L, O)
     encoded: Array  # (W, O, D) of the subgraph
 
 
@@ -73,13 +79,15 @@ def neighbours_taken(shape: StreamShape, graph: Graph) -> Singles:
 def shapes(shape: StreamShape) -> dict[str, tuple[int, ...]]:
     width = shape.width
     found = linear_shapes("project", len(COLUMNS), width)
-    for name in ("time.mean", "time.log_variance", "near.other", "near.own"):
+    for name in ("time.mean", "time.log_variance", "near.other"):
         found |= linear_shapes(name, width, 1)
     for layer in range(shape.layers):
         found |= linear_shapes(f"gin.{layer}.first", width, width) | linear_shapes(f"gin.{layer}.second", width, width)
         found[f"gin.{layer}.self"] = (1,)
     found |= linear_shapes("feed.first", width, width) | linear_shapes("feed.second", width, width)
-    return found | head_shapes(shape, 2 * width)
+    if shape.present == "own":
+        return found | head_shapes(shape, 2 * width)
+    return found | convolution_shapes(shape) | head_shapes(shape, 3 * width)
 
 
 def draw_noise(rng: np.random.Generator, shape: StreamShape, worlds: int, history: int, graph: Graph) -> Noise:
@@ -99,35 +107,55 @@ def forward(
     ops: Ops, shape: StreamShape, parameters: Parameters, features: Array, graph: Graph, noise: Noise | None
 ) -> tuple[Array, Sampled]:
     """(W, L, O, F) -> (W, O) means of actions, and what was sampled on the way."""
-    projected = ops.relu(linear(parameters, "project", features))  # (W, L, O, D)
-    mean = linear(parameters, "time.mean", projected)[..., 0]
-    log_variance = ops.clip(
-        linear(parameters, "time.log_variance", projected)[..., 0], -MOST_LOG_VARIANCE, MOST_LOG_VARIANCE
-    )
+    projected = dense(ops, parameters, "project", features)  # (W, L, O, D)
+    mean, log_variance, near = heads(ops, parameters, projected)
+    log_variance = ops.clip(log_variance, -MOST_LOG_VARIANCE, MOST_LOG_VARIANCE)
     weights = mean if noise is None else mean + ops.constant(noise.normal) * ops.exp(0.5 * log_variance)
-    theta = ops.softmax(weights, 1)
     chosen = choose(
-        ops, shape, theta, None if noise is None else noise.gumbel, snapshots_taken(shape, features.shape[1])
+        ops, shape, weights, None if noise is None else noise.gumbel, snapshots_taken(shape, features.shape[1])
     )
-    part = gather(ops, shape, parameters, projected, graph, theta, chosen, noise)
+    part = gather(ops, shape, projected, graph, weights, chosen, near, noise)
     encoded = encode(ops, shape, parameters, part)
-    fed = linear(parameters, "feed.second", ops.relu(linear(parameters, "feed.first", encoded)))
-    together = ops.concat([encoded + fed, projected[:, -1]], -1)
-    return head(ops, parameters, together), Sampled(mean, log_variance, weights, chosen, theta, encoded)
+    fed = linear(parameters, "feed.second", dense(ops, parameters, "feed.first", encoded))
+    newest = projected[:, -1]
+    now = [newest] if shape.present == "own" else [newest, convolved(ops, shape, parameters, newest, graph)]
+    said = head(ops, parameters, ops.concat([encoded + fed, *now], -1))
+    return said, Sampled(mean, log_variance, weights, chosen, encoded)
+
+
+def heads(ops: Ops, parameters: Parameters, projected: Array) -> tuple[Array, Array, Array]:
+    """Each (W, L, O): mu, log var, and how much an operator matters as a neighbour.  One product instead of three."""
+    weight = ops.concat([parameters[f"{name}.weight"] for name in HEADS], 1)
+    bias = ops.concat([parameters[f"{name}.bias"] for name in HEADS], 0)
+    mean, log_variance, near = ops.unstack(product(projected, weight, bias))
+    return mean, log_variance, near
 
 
 class Subgraph(NamedTuple):
-    """Of every operator in every world; N neighbours in all, in the order of the copies they belong to."""
+    """Of every operator in every world.  It has as many neighbours in each of its copies, so S in all operators."""
 
-    own: Array  # (W, k1, O, D) its chosen copies
-    near: Array  # (N, D) their chosen neighbours
-    anchor: Array  # (N,) whose: position among W * k1 * O copies
+    own: Array  # (O, W, k1, D) its chosen copies
+    near: Array  # (S, W, k1, D) their chosen neighbours
+    whose: Ints  # (S,) operator
+
+
+class Slots(NamedTuple):
+    """Where the neighbours that are taken go."""
+
+    whose: Ints  # (S,) operator
+    place: Ints  # (S,) 0: its most important neighbour, ...
+
+
+def slots_of(wanted: Singles) -> Slots:
+    whose, place = np.nonzero(np.arange(wanted.max(initial=0.0)) < wanted[:, None])
+    return Slots(whose, place)
 
 
 def choose(ops: Ops, shape: StreamShape, weights: Array, gumbel: Singles | None, count: int) -> Array:
     """(W, k1, O) snapshots, `count` draws without replacement; the largest where nothing is drawn.
 
-    A random sampler draws by noise alone; where nothing is drawn, snapshots at equal distances.
+    Weights are as before the softmax, which would change all of an operator's logarithms alike.  A random sampler draws
+    by noise alone; where nothing is drawn, snapshots at equal distances.
     """
     if shape.sampler == "random":
         if gumbel is None:
@@ -135,46 +163,59 @@ def choose(ops: Ops, shape: StreamShape, weights: Array, gumbel: Singles | None,
             return ops.broadcast(ops.constant(at[None, :, None]), (weights.shape[0], count, *weights.shape[2:]))
         return ops.largest(ops.constant(gumbel), count, 1)
     logits = ops.detached(weights)
-    if gumbel is not None:
-        logits = ops.log(logits + TINY) + ops.constant(gumbel)
-    return ops.largest(logits, count, 1)
+    return ops.largest(logits if gumbel is None else logits + ops.constant(gumbel), count, 1)
 
 
 def gather(
     ops: Ops,
     shape: StreamShape,
-    parameters: Parameters,
     projected: Array,
     graph: Graph,
-    theta: Array,
+    weights: Array,
     chosen: Array,
+    importance: Array,
     noise: Noise | None,
 ) -> Subgraph:
-    worlds, _, operators, _ = projected.shape
+    """`importance`: (W, L, O) of an operator as a neighbour, the same whose neighbour it is."""
+    worlds, length, operators, width = projected.shape
     count = chosen.shape[1]
-    world = ops.constant(np.arange(worlds)[:, None, None])
-    operator = ops.constant(np.arange(operators)[None, None, :])
-    own = projected[world, chosen, operator] * gate(ops, count * ops.take(theta, chosen, 1))[..., None]
-    near_index, there = ops.constant(graph.near), ops.constant(graph.near_there)[None, None]
-    other = linear(parameters, "near.other", projected)[..., 0]  # of every operator, before any is gathered
-    scores = other[world[..., None], chosen[..., None], near_index[None, None]] + linear(parameters, "near.own", own)
-    phi = ops.softmax(scores + (1.0 - there) * NOT_THERE, -1) * there
     wanted = neighbours_taken(shape, graph)
-    picked = pick(ops, shape, ops.detached(phi), there, wanted, None if noise is None else noise.gumbel_near)
-    at_world, at_copy, at_operator, at_near = ops.where(picked)
-    near = projected[at_world, chosen[at_world, at_copy, at_operator], near_index[at_operator, at_near]]
-    chance = ops.constant(wanted)[at_operator] * phi[at_world, at_copy, at_operator, at_near]
-    anchor = (at_world * count + at_copy) * operators + at_operator
-    return Subgraph(own, near * gate(ops, chance)[..., None], anchor)
+    slots = slots_of(wanted)
+    whose, index = ops.constant(slots.whose), ops.constant(graph.near)
+    start = operators * (length * ops.constant(np.arange(worlds)[:, None]) + operators_first(ops, chosen))
+    # (O, W, k1), so far: the row of the first operator in a chosen snapshot
+    rows = projected.reshape(-1, width)
+    at = start + ops.constant(np.arange(operators)[:, None, None])
+    own = ops.rows(rows, at.reshape(-1)).reshape(*at.shape, width)
+    if ops.learns:
+        theta = ops.take(ops.softmax(weights, 1), chosen, 1)
+        own = own * gate(ops, count * operators_first(ops, theta))[..., None]
+    at = start[..., None] + index[:, None, None]
+    scores = ops.rows(importance.reshape(-1), at.reshape(-1)).reshape(at.shape)
+    there = ops.constant(graph.near_there)[:, None, None]
+    order = pick(ops, shape, ops.detached(scores), there, None if noise is None else noise.gumbel_near)
+    place = order[whose, :, :, ops.constant(slots.place)]  # (S, W, k1) among those that are near
+    at = ops.rows(start, whose) + index[whose[:, None, None], place]
+    near = ops.rows(rows, at.reshape(-1)).reshape(*at.shape, width)
+    if ops.learns:
+        phi = ops.softmax(scores + (there - 1.0) * -NOT_THERE, -1)
+        share = ops.take(ops.rows(phi, whose), place[..., None], 3)
+        near = near * gate(ops, ops.constant(wanted[slots.whose])[:, None, None, None] * share)
+    return Subgraph(own, near, slots.whose)
 
 
-def pick(ops: Ops, shape: StreamShape, phi: Array, there: Array, wanted: Singles, gumbel: Singles | None) -> Array:
-    """(W, k1, O, M) which neighbours are taken: so many of those that there are, as with `choose`."""
+def operators_first(ops: Ops, x: Array) -> Array:
+    """(W, k1, O, ...) -> (O, W, k1, ...)."""
+    return ops.swap(ops.swap(x, 1, 2), 0, 1)
+
+
+def pick(ops: Ops, shape: StreamShape, scores: Array, there: Array, gumbel: Singles | None) -> Array:
+    """(O, W, k1, M) neighbours in the order they are taken in, as with `choose`; those that are not there last."""
     if shape.sampler == "random":
-        order = there + 0.0 * phi if gumbel is None else ops.constant(gumbel) + 0.0 * phi
-    else:
-        order = ops.log(phi + TINY) + (0.0 if gumbel is None else ops.constant(gumbel))
-    return ops.rank(order + (there - 1.0) * -NOT_THERE) < ops.constant(wanted)[:, None]
+        scores = 0.0 * scores
+    if gumbel is not None:
+        scores = scores + operators_first(ops, ops.constant(gumbel))
+    return ops.order(scores + (there - 1.0) * -NOT_THERE)
 
 
 def gate(ops: Ops, chance: Array) -> Array:
@@ -184,22 +225,15 @@ def gate(ops: Ops, chance: Array) -> Array:
 
 
 def encode(ops: Ops, shape: StreamShape, parameters: Parameters, part: Subgraph) -> Array:
-    """(W, O, D): the graph isomorphism network over the subgraph, summed."""
-    own, near, anchor = part
-    count, size = own.shape[1], own.shape
+    """(W, O, D): the graph isomorphism network over the subgraph, summed.
+
+    `joined` is keep * node + the sum of those joined to it: a copy of an operator to the ones before and after it and
+    to its neighbours, a neighbour to whose it is.  `pooled` is the sum over all of an operator's nodes, over k1.
+    """
     scale = 1.0 / float(np.sqrt(3.0 + shape.share * shape.neighbours))
-    copies = size[0] * size[1] * size[2]
+    nodes = ops.concat([part.own, part.near], 0)  # (O + S, W, k1, D): both go through the same layers
     for layer in range(shape.layers):
-        keep = 1.0 + parameters[f"gin.{layer}.self"]
-        zero = own[:, :1] * 0.0
-        before = ops.concat([zero, own[:, :-1]], 1)
-        after = ops.concat([own[:, 1:], zero], 1)
-        around = ops.sum_by(near, anchor, copies).reshape(size) + before + after
-        joined = keep * near + own.reshape(copies, -1)[anchor]
-        own = perceptron(ops, parameters, layer, scale * (keep * own + around))
-        near = perceptron(ops, parameters, layer, scale * joined)
-    return (ops.sum(own, 1) + ops.sum(ops.sum_by(near, anchor, copies).reshape(size), 1)) / count
-
-
-def perceptron(ops: Ops, parameters: Parameters, layer: int, x: Array) -> Array:
-    return ops.relu(linear(parameters, f"gin.{layer}.second", ops.relu(linear(parameters, f"gin.{layer}.first", x))))
+        joined = ops.joined(nodes, 1.0 + parameters[f"gin.{layer}.self"], part.whose)
+        weight, bias = (parameters[f"gin.{layer}.first.{name}"] for name in ("weight", "bias"))
+        nodes = dense(ops, parameters, f"gin.{layer}.second", ops.dense(joined, scale * weight, bias))
+    return ops.swap(ops.pooled(nodes, part.whose), 0, 1)

@@ -7,7 +7,7 @@ an operator's features over the last 1, 5, 15 and 60 snapshots, and a perceptron
 from __future__ import annotations
 
 from dovetail.features.stream import COLUMNS
-from dovetail.schedulers.learned.stream.arrays import Array, Ops, Parameters, linear, linear_shapes
+from dovetail.schedulers.learned.stream.arrays import Array, Ops, Parameters, dense, linear_shapes
 from dovetail.schedulers.learned.stream.graph import Graph
 from dovetail.schedulers.learned.stream.head import head, head_shapes
 from dovetail.schedulers.learned.stream.shape import StreamShape
@@ -23,4 +23,4 @@ def shapes(shape: StreamShape) -> dict[str, tuple[int, ...]]:
 def forward(ops: Ops, shape: StreamShape, parameters: Parameters, features: Array, graph: Graph) -> Array:
     """(W, L, O, F) -> (W, O)."""
     means = [ops.mean(features[:, -window:], 1) for window in WINDOWS]
-    return head(ops, parameters, ops.relu(linear(parameters, "project", ops.concat(means, -1))))
+    return head(ops, parameters, dense(ops, parameters, "project", ops.concat(means, -1)))

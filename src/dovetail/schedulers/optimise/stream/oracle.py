@@ -110,19 +110,10 @@ class Planner:
             return
         self._start, self._first = start, first
         self._now = view.parallelism[model.operators]
-        self.outlook = Outlook(model, rate, self.bin_s, self._backlog(view))
+        self.outlook = Outlook(model, rate, self.bin_s, model.backlog(view))
         self._calm = Outlook(model, rate, self.bin_s)
         lately = np.concatenate([view.job_rate[-1:, model.job], rate])
         self._before = lately[: len(rate) : self.bins]  # (I,) the rate just before each interval
-
-    def _backlog(self, view: StreamView) -> Floats:
-        """(n,) records of the job that wait at each operator."""
-        model = self.model
-        with np.errstate(divide="ignore", invalid="ignore"):
-            own = view.op_queued[-1][model.operators] * model.service_s / model.load_s  # gain = load / service
-        waits: Floats = np.where(np.isfinite(own), own, 0.0)
-        usual = float(view.job_rate[-1, model.job]) * model.slo_s
-        return waits if waits.sum() > usual else np.zeros(len(waits))
 
     def demand(self) -> Floats:
         """(n,) instances that will be busy in the coming interval, on average."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dovetail.core.stream import LATENCY_CAP, Floats, Ints, StreamInfo
+from dovetail.core.stream import LATENCY_CAP, Floats, Ints, StreamInfo, StreamView
 from dovetail.schedulers.optimise.stream.queue_fit import QueueFit, instances_at_once, waiting
 
 POINTS, WEIGHTS = (-(3.0**0.5), 0.0, 3.0**0.5), (1 / 6, 2 / 3, 1 / 6)  # Gauss-Hermite
@@ -91,6 +91,14 @@ class JobModel:
             each = self.at_once[np.arange(len(self.operators)), chosen - 1] / self.load_s
         found: Floats = each.min(axis=1)
         return found
+
+    def backlog(self, view: StreamView) -> Floats:
+        """(n,) records of the job that wait at each operator, if these are more than usual."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = view.op_queued[-1][self.operators] * self.service_s / self.load_s  # gain = load / service
+        waits: Floats = np.where(np.isfinite(own), own, 0.0)
+        usual = float(view.job_rate[-1, self.job]) * self.slo_s
+        return waits if waits.sum() > usual else np.zeros(len(waits))
 
 
 class Outlook:

@@ -1,0 +1,144 @@
+"""Streaming jobs: what the size of SURE's subgraph, the weight of its objective and each of its parts are worth.
+
+    .venv/bin/python experiments/stream_sensitivity.py --data shared/data/rates --write
+
+`--data` is the folder with `clarknet_per_min.csv`.  SURE is trained anew for every value, on the first half of ClarkNet
+with `small-1` and `medium-1`, chosen by the next fifth, and judged on the rest, each network of `--training-seeds` on
+all sequences.  One thing is changed at a time.
+
+Training runs and comparisons are kept in OUT, and gone on with.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from commands import RESULTS, dovetail, publish, table, trained
+from gpu_ablation import with_mean_of
+from gpu_settings import Point, read_point
+from stream_settings import DAY_S, PARTS, parts_of, spec_of_network
+
+from dovetail.evaluation.statistics import bootstrap_mean
+
+JOBS = ("small-1", "medium-1")
+AS_IT_IS = "as it is"
+SNAPSHOTS = {"2": ("snapshots=2",), "5": ("snapshots=5",), "10": (), "20": ("snapshots=20",), "40": ("snapshots=40",)}
+SHARES = {"0.25": ("share=0.25",), "0.5": (), "1": ("share=1.0",)}
+INFORMATION = {"0": ("information=0",), "0.001": ("information=0.001",), "0.01": (), "0.1": ("information=0.1",)}
+PARTS_OF_IT = {
+    AS_IT_IS: (),
+    "no sampler: the whole graph": ("sampler=none",),
+    "random sampler": ("sampler=random",),
+    "no mutual information": ("information=0",),
+    "of the present, only its own operator": ("present=own",),
+    "the present alone: no history at all (`stream/dream`)": ("network=dream",),
+    "not taught: PPO from the start": ("lessons=0", "iterations=24"),
+    "as published: REINFORCE, relative action": (
+        "lessons=0",
+        "iterations=24",
+        "algorithm=reinforce",
+        "own=0",
+        "fade=0.95",
+        "action=published",
+        "present=own",
+    ),
+}
+STUDIES = {
+    "Snapshots that are sampled (of 60)": SNAPSHOTS,
+    "Share of the neighbours that is sampled in each": SHARES,
+    "Weight of the mutual information": INFORMATION,
+    "Parts": PARTS_OF_IT,
+}
+DRAWN = ("Snapshots that are sampled (of 60)", "Weight of the mutual information")
+
+
+def train(changed: Sequence[str], seed: int, rates: Mapping[str, Path], args: argparse.Namespace) -> str:
+    """The spec of a network with this changed."""
+    kind = next((each.partition("=")[2] for each in changed if each.startswith("network=")), "sure")
+    words = ["--workload", JOBS[0], "--mix", ",".join(JOBS[1:]), "--network", kind, "--profile", "quick"]
+    words += ["--rates", str(rates["train"]), "--validate-rates", str(rates["validate"]), "--duration", str(DAY_S)]
+    words += [word for each in changed if not each.startswith("network=") for word in ("--set", each)]
+    name = "-".join([*(each.replace("=", "_") for each in changed), str(seed)])
+    return spec_of_network(
+        kind, trained(args.out / name, "stream", *words, "--seed", str(seed), "--workers", str(args.workers))
+    )
+
+
+def measured(job: str, rates: Path, groups: Mapping[str, Sequence[str]], args: argparse.Namespace) -> Point:
+    words = ("--workload", job, "--rates", str(rates), "--duration", str(2 * DAY_S), "--seeds", str(args.seeds))
+    specs = ",".join(dict.fromkeys(spec for members in groups.values() for spec in members))
+    where = args.out / f"{job}-test"
+    dovetail("compare", "stream", *words, "--schedulers", specs, "--workers", str(args.workers), "--out", str(where))
+    return with_mean_of(read_point(job, where, args.seeds), groups)
+
+
+def study_table(points: Sequence[Point], study: Mapping[str, Sequence[str]]) -> str:
+    lines = []
+    for name, changed in study.items():
+        key = key_of(changed)
+        found = [bootstrap_mean(point.values[key]["reward"]) for point in points]
+        apart = np.mean([point.values[key]["reward"] - point.values[key_of(())]["reward"] for point in points], axis=0)
+        off = bootstrap_mean(apart)
+        lines.append(
+            [
+                name,
+                *(f"{each.mean:.4f} [{each.low:.4f}, {each.high:.4f}]" for each in found),
+                "" if not changed else f"{off.mean:+.4f} [{off.low:+.4f}, {off.high:+.4f}]",
+                f"{np.mean([point.mean(key, 'rescales') for point in points]):.1f}",
+            ]
+        )
+    return table(["", *(point.name for point in points), "to SURE as it is", "rescales"], lines)
+
+
+def key_of(changed: Sequence[str]) -> str:
+    return ",".join(changed) or AS_IT_IS
+
+
+def draw(points: Sequence[Point], file: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, grid = plt.subplots(1, len(DRAWN), figsize=(10, 4), layout="constrained", sharey=True)
+    for title, axes in zip(DRAWN, grid, strict=True):
+        for point in points:
+            found = [bootstrap_mean(point.values[key_of(each)]["reward"]) for each in STUDIES[title].values()]
+            mean = np.array([each.mean for each in found])
+            ends = np.array([[each.mean - each.low for each in found], [each.high - each.mean for each in found]])
+            axes.errorbar(list(STUDIES[title]), mean, ends, marker="o", capsize=3, label=point.name)
+        axes.set_xlabel(title.lower())
+        axes.grid(alpha=0.3)
+    grid[0].set_ylabel("reward")
+    grid[0].legend()
+    figure.savefig(file, dpi=110)
+    plt.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with clarknet_per_min.csv")
+    parser.add_argument("--training-seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=10, help="windows of the test (10)")
+    parser.add_argument("--workers", type=int, default=1, help="processes (1)")
+    parser.add_argument("--out", type=Path, default=Path("runs/stream_sensitivity"))
+    parser.add_argument("--write", action="store_true", help="record tables and picture in experiments/results/")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    rates = parts_of(args.data / "clarknet_per_min.csv", args.out, PARTS)
+    values = dict.fromkeys(tuple(changed) for study in STUDIES.values() for changed in study.values())
+    groups = {key_of(each): [train(each, seed, rates, args) for seed in range(args.training_seeds)] for each in values}
+    points = [measured(job, rates["test"], groups, args) for job in JOBS]
+    texts = [
+        f"Reward on the last part of ClarkNet, windows of two days (seeds 0 to {args.seeds - 1}), mean over "
+        f"{args.training_seeds} networks, with 95 % intervals over sequences; differences are paired."
+    ]
+    texts += [f"## {title}\n\n{study_table(points, study)}" for title, study in STUDIES.items()]
+    if args.write:
+        texts.insert(1, "![reward against the size of the subgraph and the weight](stream_sensitivity.png)")
+        draw(points, RESULTS / "stream_sensitivity.png")
+    publish("stream_sensitivity", "What the parts of SURE are worth", "\n\n".join(texts), write=args.write)
+
+
+if __name__ == "__main__":
+    main()
