@@ -44,6 +44,7 @@ from dovetail.schedulers import SCHEDULERS
 
 EngineName = Literal["local", "ray"]
 BATCHES_AHEAD: dict[EngineName, int] = {"local": 2, "ray": 4}  # a call of a Ray actor takes about a millisecond
+GRACE_S: dict[EngineName, float] = {"local": 1.0, "ray": 5.0}  # word of a cancel takes two calls of busy Ray processes
 
 
 MOST_FAILURES, FAILURES_S = 5, 60.0  # of a server within so many seconds, before it is given up
@@ -76,6 +77,7 @@ def make_controller(options: ServerOptions, classes: tuple[ExecutorClass, ...]) 
         classes,
         options.moving_delay_s,
         options.batch_s,
+        grace_s=GRACE_S[options.engine],
         batches_ahead=BATCHES_AHEAD[options.engine],
         crashes=options.crashes,
         kills=options.kills,
