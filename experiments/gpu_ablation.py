@@ -70,6 +70,14 @@ def ablation_table(points: Sequence[Point], variants: Mapping[str, Sequence[str]
     return table(head, lines)
 
 
+def process_on_top(points: Sequence[Point], variants: Mapping[str, Sequence[str]]) -> str:
+    """What the process adds to communication, in a sentence."""
+    points = [with_mean_of(point, variants) for point in points]
+    every, *each, fee = against(points, "DAS", "DA+MC")
+    sizes = ", ".join(f"{found} on {point.name}" for found, point in zip(each, points, strict=True))
+    return f"DAS to DA+MC, what the process adds to communication: JCT {every} ({sizes}), fee {fee}."
+
+
 def against(points: Sequence[Point], variant: str, first: str) -> list[str]:
     """Differences to the first variant: completion times on all sizes and on each, and fees."""
     every = percent(over_sizes(points, variant, lambda _: first, JCT))
@@ -115,6 +123,8 @@ def main() -> None:
         f"sequences of seeds 0 to {args.seeds - 1}. Differences are paired and the mean of those of the sizes, with "
         f"95 % intervals over sequences.\n\n{ablation_table(points, variants)}"
     )
+    if {"DAS", "DA+MC"} <= set(variants):
+        text += f"\n\n{process_on_top(points, variants)}"
     name = "_".join(["gpu_ablation", *(["even"] if args.even else []), *(f"no_{part}" for part in args.without)])
     publish(name, "What each part of DAS is worth", text, write=args.write)
 

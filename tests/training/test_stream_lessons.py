@@ -17,7 +17,7 @@ from dovetail.schedulers.learned.stream.graph import Graph
 from dovetail.schedulers.learned.stream.kinds import fresh_parameters
 from dovetail.schedulers.learned.stream.shape import StreamShape
 from dovetail.sim.stream import StreamOptions
-from dovetail.training.stream_lessons import BEYOND, MOST_REGRET, Lesson, regret, taught
+from dovetail.training.stream_lessons import BEYOND, LEAST_DEMAND, MOST_REGRET, Lesson, change_of, regret, taught
 from dovetail.training.stream_worker import own_reward
 
 WORTHS = np.array([[[-3.0, 0.0, 0.2, 0.1], [0.25, 0.2, np.nan, np.nan]]], np.float32)  # one moment, two operators
@@ -27,6 +27,7 @@ LESSON = Lesson(
     worths=WORTHS,
     demand=np.ones((1, 2), np.float32),
     now=np.ones((1, 2), np.float32),
+    change=np.zeros((1, 2), np.float32),
     most=np.array([4.0, 2.0], np.float32),
 )
 SETTING = StreamSetting(
@@ -45,6 +46,12 @@ def test_regret_is_what_is_missing_to_the_best():
     assert lost(4.0, 2.0) == pytest.approx(0.1 + 0.05, abs=1e-5)
     assert lost(2.5, 1.0) == pytest.approx(0.1, abs=1e-5)  # half way between 0 and 0.2
     assert lost(9.0, 0.3) == pytest.approx(0.1, abs=1e-5)  # as many as it may have, and one at least
+
+
+def test_changes_of_demand_are_those_until_the_next_decision():
+    demand = np.array([[1.0, 2.0], [2.0, 2.0], [0.0, 4.0]]) - LEAST_DEMAND
+    expected = [[np.log(2.0), 0.0], [np.log(LEAST_DEMAND / 2.0), np.log(2.0)], [0.0, 0.0]]
+    np.testing.assert_allclose(change_of(np.maximum(demand, 0.0)), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_catastrophe_counts_little_more_than_a_disaster():

@@ -33,6 +33,7 @@ from dovetail.sim.stream import StreamWorld
 
 TRIED_STD = 0.3  # of actions while the teacher watches, so that more than the usual is seen
 MOST_REGRET, BEYOND = 1.0, 0.02
+LEAST_DEMAND = 1e-3  # instances; below, changes of it do not count
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,7 @@ class Lesson:
     worths: Singles  # (T, O, P) of each number of instances; nan: more than it may have
     demand: Singles  # (T, O) as the action takes it
     now: Singles  # (T, O) instances it had
+    change: Singles  # (T, O) of the logarithm of demand until the next decision
     most: Singles  # (O,)
 
 
@@ -66,8 +68,14 @@ def taught(
         tried = mean + TRIED_STD * rng.standard_normal(mean.shape, np.float32)
         world.apply(actuator.decisions(view, demand, tried, Reason.LEARNED))
     parts = [np.ascontiguousarray(np.stack(part), np.float32) for part in zip(*seen, strict=True)]
-    lesson = Lesson(graph, parts[0], parts[1], parts[2], parts[3], info.operator_max.astype(np.float32))
+    lesson = Lesson(graph, *parts, change_of(parts[2]), info.operator_max.astype(np.float32))
     return lesson, float(world.result().reward.mean())
+
+
+def change_of(demand: Floats) -> Singles:
+    """(T, ...) of the logarithm, until the next decision; 0 at the last."""
+    logarithm = np.log(demand + LEAST_DEMAND)
+    return np.diff(logarithm, axis=0, append=logarithm[-1:]).astype(np.float32)
 
 
 def regret(action: Action, lesson: Lesson, moments: np.ndarray, actions: Tensor) -> Tensor:

@@ -50,11 +50,8 @@ class TorchOps:
     def concat(self, parts: list[Tensor], axis: int) -> Tensor:
         return torch.cat(parts, axis)
 
-    def stack(self, parts: list[Tensor], axis: int) -> Tensor:
-        return torch.stack(parts, axis)
-
-    def unstack(self, x: Tensor) -> tuple[Tensor, ...]:
-        return x.unbind(-1)
+    def unstack(self, x: Tensor, axis: int) -> tuple[Tensor, ...]:
+        return x.unbind(axis)  # the gradient of slices would be an array as large as the whole for each of them
 
     def swap(self, x: Tensor, one: int, other: int) -> Tensor:
         return x.transpose(one, other)

@@ -23,10 +23,12 @@ from dovetail.schedulers.learned.stream.kinds import draw, forward
 from dovetail.schedulers.learned.stream.scheduler import POLICIES
 from dovetail.schedulers.learned.stream.shape import StreamShape
 from dovetail.sim.stream import StreamWorld
-from dovetail.training.stream_lessons import Lesson, regret, taught
+from dovetail.training.stream_lessons import Lesson, change_of, regret, taught
 from dovetail.training.stream_losses import OBJECTIVE, log_probability, policy_loss, sampler_loss
 from dovetail.training.stream_plan import StreamPlan
 from dovetail.training.stream_torch import TORCH
+from dovetail.training.stream_variety import varied
+from dovetail.workloads.stream import StreamWorkload
 
 Task = tuple[int, int]
 """Which setting, and the seed of the sequence."""
@@ -89,13 +91,18 @@ class StreamWorker:
         """Play each sequence once; what would have been best is noted, and kept with all from before."""
         rewards = []
         for place, (number, sequence_seed) in enumerate(tasks):
-            opened = self._training[number]
-            world = opened.world(opened.sequence(sequence_seed), SeedTree(sequence_seed))
             seeds = SeedTree(seed).child("teach", place, number)
+            world = self._training[number].world(self._sequence(number, sequence_seed, seeds), SeedTree(sequence_seed))
             lesson, mean_reward = taught(self._kind, self._shape, parameters, world, seeds)
             self._lessons.append(lesson)
             rewards.append(mean_reward)
         return {"reward": _mean(rewards), "actions": float(sum(each.demand.size for each in self._lessons))}
+
+    def _sequence(self, number: int, sequence_seed: int, seeds: SeedTree) -> StreamWorkload:
+        """One to learn from."""
+        opened = self._training[number]
+        drawn = opened.sequence(sequence_seed)
+        return varied(drawn, self._plan.spread, opened.interval_s, seeds.child("variety").generator())
 
     def gradient_of_lessons(self, parameters: Parameters, seed: int) -> tuple[Parameters, dict[str, float]]:
         """Of the regret at some moments of one lesson, drawn by `seed`."""
@@ -111,6 +118,9 @@ class StreamWorker:
         if said.sampled is not None:
             extra, more = sampler_loss(self._plan, self._shape, named, features, lesson.graph, said.sampled)
             loss, figures = loss + extra, figures | more
+        if said.forecast is not None:
+            off = ((said.forecast - torch.as_tensor(lesson.change[moments])) ** 2).mean()
+            loss, figures = loss + self._plan.forecast * off, figures | {"forecast": off.item()}
         loss.backward()  # type: ignore[no-untyped-call]
         return _gradients(named), figures
 
@@ -119,9 +129,9 @@ class StreamWorker:
         self._round, rewards, rescales = [], [], []
         for place, (number, sequence_seed) in enumerate(tasks):
             opened = self._training[number]
-            sequence = opened.sequence(sequence_seed)
-            worlds = [opened.world(sequence, SeedTree(sequence_seed)) for _ in range(self._plan.episodes)]
             explorer = SeedTree(seed).child("explore", place, number, sequence_seed)
+            sequence = self._sequence(number, sequence_seed, explorer)
+            worlds = [opened.world(sequence, SeedTree(sequence_seed)) for _ in range(self._plan.episodes)]
             played, mean_reward, changed = self._play(parameters, worlds, explorer)
             self._round.append(played)
             rewards.append(mean_reward)
@@ -162,14 +172,13 @@ class StreamWorker:
         own.append(own[-1])  # nothing is measured after the last interval; it is left out below
         rewards = np.stack([result.reward for result in results], axis=1)[: len(seen)]  # (T, E, J)
         advantage = self._advantages(info, rewards, np.stack(own))
-        change = np.diff(np.log(np.stack(wanted) + 1e-3), axis=0, append=np.log(np.stack(wanted[-1:]) + 1e-3))
         played = Played(
             graph=graph,
             features=np.stack(seen)[:-1],
             actions=np.stack(taken)[:-1],
             old=np.zeros(0, np.float32),
             advantage=advantage[:-1].astype(np.float32),
-            change=change[:-1].astype(np.float32),
+            change=change_of(np.stack(wanted))[:-1],
             noise_seed=noise_seed,
         )
         played = replace(played, old=self._densities(parameters, played))

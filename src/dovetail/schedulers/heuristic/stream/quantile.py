@@ -20,11 +20,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from dovetail.core.stream import DAY_S, Floats, Reason, StreamDecision, StreamInfo, StreamView
+from dovetail.core.stream import DAY_S, Reason, StreamDecision, StreamInfo, StreamView
+from dovetail.features.stream_memory import RateMemory
 from dovetail.schedulers.heuristic.stream.answer import answer, instances, of_jobs
 from dovetail.schedulers.heuristic.stream.measured import Meter
-
-MOST_GROWTH = 2.0  # and half at least: a day ago may have been another sort of day
 
 
 class Quantile:
@@ -59,17 +58,16 @@ class Quantile:
     def reset(self, info: StreamInfo, rng: np.random.Generator) -> None:
         self._info = info
         self._meter = Meter(info)
-        self._rates: Floats = np.zeros((0, len(info.job_name)))  # by snapshot, of some more than a day
-        self._seen_s = -np.inf
+        self._memory = RateMemory(info)
 
     def decide(self, view: StreamView) -> Sequence[StreamDecision]:
         info, params, now = self._info, self.params, view.parallelism
         assert info is not None, "reset comes first"
-        self._remember(view)
+        self._memory.add(view)
         ahead = max(1, round(max(params.ahead_s, info.interval_s) / info.snapshot_s))
         measured = self._meter.measure(view, min(ahead, len(view.op_rate)))
         known = np.isfinite(measured.demand)
-        factor = self._growth(ahead) * self._burst(ahead)
+        factor = self._memory.growth(ahead) * self._memory.burst(ahead, params.quantile)
         demand = np.where(known, measured.demand, 0.0) * factor[info.operator_job]
         need = demand / params.utilisation
         wanted = np.where(known, np.clip(instances(need), 1, info.operator_max), now)
@@ -78,38 +76,3 @@ class Quantile:
         acts = of_jobs(info, known & (fewer | more)) & ~view.job_down
         wanted = np.where(acts[info.operator_job], wanted, now)
         return answer(info, view, wanted, Reason.TRUE_RATE, np.where(known, demand, np.nan))
-
-    def _remember(self, view: StreamView) -> None:
-        info = self._info
-        assert info is not None
-        if view.time_s <= self._seen_s:
-            return
-        new = len(view.job_rate)
-        if np.isfinite(self._seen_s):
-            new = min(new, round((view.time_s - self._seen_s) / info.snapshot_s))
-        self._seen_s = view.time_s
-        kept = round(2 * DAY_S / info.snapshot_s)
-        self._rates = np.concatenate([self._rates, view.job_rate[len(view.job_rate) - new :]])[-kept:]
-
-    def _growth(self, ahead: int) -> Floats:
-        """(J,)"""
-        assert self._info is not None
-        day, rates = round(DAY_S / self._info.snapshot_s), self._rates
-        growth = np.ones(rates.shape[1])
-        then = len(rates) - day  # what would be now, a day ago
-        if then >= ahead:
-            before, after = rates[then - ahead : then].mean(axis=0), rates[then : then + ahead].mean(axis=0)
-            np.divide(after, before, out=growth, where=before > 0.0)
-        return np.clip(growth, 1.0 / MOST_GROWTH, MOST_GROWTH)
-
-    def _burst(self, ahead: int) -> Floats:
-        """(J,)"""
-        assert self._info is not None
-        parts = min(len(self._rates), round(DAY_S / self._info.snapshot_s)) // ahead
-        if parts == 0:  # less than that is remembered
-            ahead, parts = len(self._rates), 1
-        cut = self._rates[-parts * ahead :].reshape(parts, ahead, -1)
-        mean = cut.mean(axis=1, keepdims=True)
-        share = np.divide(cut, mean, out=np.ones_like(cut), where=mean > 0.0)
-        found: Floats = np.quantile(share.reshape(parts * ahead, -1), self.params.quantile, axis=0)
-        return np.maximum(found, 1.0)

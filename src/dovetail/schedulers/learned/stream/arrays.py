@@ -31,8 +31,7 @@ class Ops(Protocol):
     def sum(self, x: Array, axis: int) -> Array: ...
     def mean(self, x: Array, axis: int) -> Array: ...
     def concat(self, parts: list[Array], axis: int) -> Array: ...
-    def stack(self, parts: list[Array], axis: int) -> Array: ...
-    def unstack(self, x: Array) -> tuple[Array, ...]: ...  # along the last axis
+    def unstack(self, x: Array, axis: int) -> tuple[Array, ...]: ...
     def swap(self, x: Array, one: int, other: int) -> Array: ...
     def largest(self, x: Array, count: int, axis: int) -> Array: ...  # where they are, in order of position
     def order(self, x: Array) -> Array: ...  # along the last axis: where the largest is, the next, ...
@@ -84,11 +83,8 @@ class NumpyOps:
     def concat(self, parts: list[Array], axis: int) -> Array:
         return np.concatenate(parts, axis=axis)
 
-    def stack(self, parts: list[Array], axis: int) -> Array:
-        return np.stack(parts, axis=axis)
-
-    def unstack(self, x: Array) -> tuple[Array, ...]:
-        return tuple(np.moveaxis(x, -1, 0))
+    def unstack(self, x: Array, axis: int) -> tuple[Array, ...]:
+        return tuple(np.moveaxis(x, axis, 0))
 
     def swap(self, x: Array, one: int, other: int) -> Array:
         return np.swapaxes(x, one, other)

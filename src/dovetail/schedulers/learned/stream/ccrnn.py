@@ -46,15 +46,15 @@ def forward(ops: Ops, shape: StreamShape, parameters: Parameters, features: Arra
     graphs = coupled(ops, parameters, ops.mean(projected, 1))
     flows = [(each, ops.constant(graph.above), ops.constant(graph.below)) for each in graphs]
     mix = ops.softmax(parameters["mix"], -1)
-    state = projected[:, 0] * 0.0
-    for snapshot in range(features.shape[1]):
-        seen = projected[:, snapshot]
+    snapshots = ops.unstack(projected, 1)
+    state = snapshots[0] * 0.0
+    for seen in snapshots:
         spread = layered(ops, parameters, ops.concat([seen, state], -1), flows, mix)
         keep = ops.sigmoid(linear(parameters, "update", spread))
         forget = ops.sigmoid(linear(parameters, "reset", spread))
         again = layered(ops, parameters, ops.concat([seen, forget * state], -1), flows, mix)
         state = keep * state + (1.0 - keep) * ops.tanh(linear(parameters, "candidate", again))
-    together = ops.concat([state, projected[:, -1]], -1)
+    together = ops.concat([state, snapshots[-1]], -1)
     return head(ops, parameters, together), linear(parameters, "forecast", together)[..., 0]
 
 
