@@ -249,8 +249,10 @@ class OasisReplan:
             soonest = -(-need.work // need.max_workers) - 1
             if soonest >= len(need.utility):
                 yield ElasticDecision(job, rejected=True, reason=Reason.CANNOT_FINISH)
-            elif need.utility[soonest] < NOTHING_WORTH * standing.view.job_utility[job, 0]:
-                yield ElasticDecision(job, rejected=True, reason=Reason.NO_POSITIVE_PAYOFF)
+                continue
+            best_case = float(need.utility[soonest])
+            if best_case < NOTHING_WORTH * standing.view.job_utility[job, 0]:
+                yield ElasticDecision(job, rejected=True, reason=Reason.WORTH_NEXT_TO_NOTHING, utility=best_case)
 
 
 def profile(slots: int, patience: float) -> Floats:
