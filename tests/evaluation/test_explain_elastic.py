@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from tests.elastic_toys import Promising, toy_run
 
+from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.explain_elastic import explain_json, explain_text, timeline
 from dovetail.evaluation.job_story_elastic import JobStory
+from dovetail.evaluation.recording_elastic import record_elastic_run
+from dovetail.schedulers import SCHEDULERS
+from dovetail.sim.elastic import ElasticOptions, ElasticWorld, run
+from dovetail.testing.elastic_tiny import ONE_HOST, TinyJob, tiny_workload
 
 
 def test_one_that_kept_its_promise() -> None:
@@ -29,6 +35,19 @@ def test_one_that_was_rejected() -> None:
     assert "became of it    rejected in slot 1" in text and "promised        nothing" in text
     assert "rejected for good (payoff -1 = " in text and "no schedule is worth" in text
     assert [moment.kind for moment in timeline(story)] == ["arrived", "decided", "had"]
+
+
+def test_one_that_came_to_be_worth_nothing() -> None:
+    """It would have to be done by slot 1, and the other one, which is worth more, needs all until slot 2."""
+    urgent = {"most": 2, "decay": 100.0}
+    jobs = [TinyJob(work=6, worth=900, due=2.5, **urgent), TinyJob(work=2, worth=20, due=1.5, **urgent)]
+    world = ElasticWorld(tiny_workload(jobs, 6), ElasticOptions(ONE_HOST), SeedTree(0), record=True)
+    result = run(world, SCHEDULERS.create("elastic/oasis-replan"), np.random.default_rng(0))
+    story = JobStory(record_elastic_run(result, ONE_HOST, "elastic/oasis-replan", 0), 1)
+    reason = "it would be worth next to nothing by the time it could be done"
+    assert f"2  rejected for good (utility below 0.0001): {reason}" in explain_text(story)
+    (decision,) = explain_json(story)["decisions"]
+    assert decision["reason"] == reason and 0 <= decision["utility"] < 1e-4 and decision["payoff"] is None
 
 
 def test_one_that_waited() -> None:

@@ -88,6 +88,7 @@ class Reason(IntEnum):
     DRAWN_AT_RANDOM = 15
     LAST_DIVISION = 16
     SPARE_CAPACITY = 17
+    WORTH_NEXT_TO_NOTHING = 18
 
 
 REASON_TEXT: dict[Reason, str] = {
@@ -108,6 +109,7 @@ REASON_TEXT: dict[Reason, str] = {
     Reason.OUTSIDE_AGENT: "chosen by an agent outside",
     Reason.DRAWN_AT_RANDOM: "drawn at random",
     Reason.SPARE_CAPACITY: "nobody else can use this slot any more; nothing is promised",
+    Reason.WORTH_NEXT_TO_NOTHING: "it would be worth next to nothing by the time it could be done",
     Reason.LAST_DIVISION: "no division was found in time, or nobody came or went: it keeps what it had",
 }
 
@@ -119,8 +121,8 @@ class ElasticDecision(NamedTuple):
     Otherwise `plan` takes the place of everything booked for the job from the present slot on; an empty plan lets it
     wait.  `promise` is the slot by the end of which the plan completes the job.  The world holds the scheduler to it:
     a plan that does not complete the job by then, or a later plan that ends after it, is an `InvalidDecision`.
-    `utility`, `cost` and `price` explain: what the job will be worth, what its resources cost at the prices of the
-    moment (nan: not said), and the mean price of a worker-slot among them.
+    `utility`, `cost` and `price` explain: what the job will be worth (of one that is rejected: would be, at best), what
+    its resources cost at the prices of the moment (nan: not said), and the mean price of a worker-slot among them.
     """
 
     job: int  # job index of the view

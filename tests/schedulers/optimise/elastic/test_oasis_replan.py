@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.schedulers.optimise.elastic.small_worlds import small_world
 
-from dovetail.core.elastic import Reason
+from dovetail.core.elastic import WORKER, Reason, utility
 from dovetail.core.errors import ConfigError
 from dovetail.schedulers import SCHEDULERS
 from dovetail.schedulers.optimise.elastic.oasis import Oasis
@@ -43,18 +43,41 @@ def test_it_is_worth_it():
     assert np.mean(ours) > 1.05 * np.mean(theirs)
 
 
-def test_wrong_estimates_cost_little():
-    """A range of prices shrunk a thousandfold prices out all who must wait; what is left over still goes to them."""
-    right, wrong = (
+def test_what_wrong_estimates_cost():
+    """A range of prices shrunk a thousandfold prices out all who must wait; what is left over still goes to them.
+
+    Stretched as much, everything costs next to nothing at first: the first comers take what others would pay more for.
+    """
+    right, shrunk, stretched = (
         np.mean([play(small_world(seed, jobs=40), error=error).total_utility for seed in range(8)])
-        for error in (1.0, 1e-3)
+        for error in (1.0, 1e-3, 1e3)
     )
-    assert 0 < wrong < 0.99 * right
+    assert 0.95 * right < shrunk < 0.99 * right  # 1,036 of 1,063
+    assert 0.75 * right < stretched < 0.85 * right  # 854
 
 
 def test_spare_capacity_goes_to_those_who_wait():
     reasons = {row.reason for seed in range(10) for row in play(small_world(seed, jobs=40)).decision_log}
     assert {Reason.POSITIVE_PAYOFF, Reason.SPARE_CAPACITY, Reason.BETTER_PLAN} <= reasons
+
+
+def test_a_rejection_says_what_was_looked_at():
+    """Not the price: what the job would be worth with all the workers it can use, from the present slot on."""
+    seen = set()
+    for seed in range(10):
+        result = play(small_world(seed, jobs=40))
+        jobs = result.workload.jobs()
+        for row in result.decision_log:
+            if not row.rejected:
+                continue
+            seen.add(row.reason)
+            if row.reason == Reason.WORTH_NEXT_TO_NOTHING:
+                done = result.used[(result.used[:, 1] == row.job) & (result.used[:, 2] == WORKER), 4].sum()
+                slots = np.ceil((jobs.work[row.job] - done) / jobs.max_workers[row.job])
+                delay = row.slot + slots - 1 - jobs.arrival[row.job]
+                assert row.utility == pytest.approx(utility(jobs.utility[row.job], delay), rel=1e-9)
+                assert row.utility < 1e-3 * jobs.utility[row.job, 0]
+    assert seen == {Reason.WORTH_NEXT_TO_NOTHING, Reason.CANNOT_FINISH}
 
 
 def test_prices_of_slots_about_to_pass_are_lower():

@@ -23,6 +23,8 @@ from dovetail.core.elastic import (
 )
 from dovetail.schedulers.optimise.elastic.prices import Bounds
 
+ROUNDING = 1e-7  # of a capacity: sums of demands in another order differ; the calendar allows for more
+
 
 class Proposal(NamedTuple):
     """A schedule of one job, and what it is worth."""
@@ -111,15 +113,15 @@ class Planner:
         other.price = (self.price[WORKER].copy(), self.price[SERVER].copy())
         return other
 
-    def propose(self, need: Need, *, tolerance: float, by: int | None = None) -> Proposal | Refusal:
+    def propose(self, need: Need, *, tolerance: float, by: int | None = None, after: int = 0) -> Proposal | Refusal:
         """The schedule with the largest payoff, if that is above 0.
 
-        `by`: complete it by the end of this slot, absolute.
+        `by`: complete it by the end of this slot, absolute.  `after`: nothing in so many slots from the present one on.
         """
         from dovetail.schedulers.kernels.elastic_costs import slot_costs  # numba is loaded when it is needed
         from dovetail.schedulers.kernels.elastic_plan import best_schedule
 
-        soonest = -(-need.work // need.max_workers) - 1
+        soonest = after - (-need.work // need.max_workers) - 1
         if soonest >= len(need.utility):
             return Refusal()
         slots, least = self._worthwhile(need)
@@ -130,6 +132,7 @@ class Planner:
         most = min(need.max_workers, need.work)
         costs, room, taken = np.empty((slots, most + 1)), np.zeros(slots, np.int64), np.zeros(slots, np.int64)
         slot_costs(*self.price, *self.free, need.worker_demand, need.server_demand, most, 0, slots, costs, room)
+        room[:after] = 0
         found, cost = best_schedule(costs, room, need.work, need.utility[:slots], tolerance, taken)
         if found < 0:
             closest = -1 - int(found)
@@ -154,6 +157,26 @@ class Planner:
             bounds = self._bounds[role]
             facts = (demand, self._capacity[role], bounds.low, bounds.log_range, self._profile)
             book(*plan, role, sign, self.slot, *facts, self.free[role], self.price[role])
+
+    def take_again(self, need: Need, plan: Plan) -> bool:
+        """Book a plan that was made earlier, unless there is no room for it any more."""
+        self.take(need, plan)
+        for role, capacity in enumerate(self._capacity):
+            rows = plan.role == role
+            host = plan.host[rows]
+            if (self.free[role][plan.slot[rows] - self.slot, host] < -ROUNDING * (1.0 + capacity[host])).any():
+                self.take(need, plan, -1)
+                return False
+        return True
+
+    def cost(self, need: Need, plan: Plan) -> float:
+        """Of a plan that is not booked, at the prices of the moment."""
+        total = 0.0
+        for role, demand in ((WORKER, need.worker_demand), (SERVER, need.server_demand)):
+            rows = plan.role == role
+            unit = self.price[role][plan.slot[rows] - self.slot, plan.host[rows]] @ demand
+            total += float(plan.amount[rows] @ unit)
+        return total
 
     def _worthwhile(self, need: Need) -> tuple[int, float]:
         """Slots in which completing may pay, and what the work costs even at the lowest prices."""
