@@ -32,6 +32,8 @@ def test_json(shared_records: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--job", "3", "--run", "dag-fif-s0"], "did you mean 'dag-fifo-s0'?"),
         (["--job", "3", "--scheduler", "dag/fifoo"], "did you mean 'dag/fifo'?"),
         (["--job", "3"], "5 runs; name one of them with --run"),
+        (["--job", "x"], "no job 'x'; jobs are numbered 0 to 7"),
+        (["--job", "99"], "no job '99'; jobs are numbered 0 to 7"),
     ],
 )
 def test_errors(shared_records: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

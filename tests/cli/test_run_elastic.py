@@ -10,7 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -68,6 +70,34 @@ def test_a_file_in_the_way_is_told_before_anything_is_measured(
     (tmp_path / "file").write_text("")
     assert main(["run", "elastic", *what, "--out", str(tmp_path.joinpath("file", *inside))]) == 2
     assert "file is not a directory" in capsys.readouterr().err
+
+
+def test_a_calibration_is_not_written_over_unasked(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def calibrate(*options: str) -> int:
+        return main(["run", "elastic", "--calibrate", "--models", "mlp", "--out", str(tmp_path), *options])
+
+    measured = SimpleNamespace(to_json=lambda: {"model": "mlp"})
+    monkeypatch.setattr("dovetail.cli.run_elastic._fleet", lambda args: nullcontext())
+    monkeypatch.setattr("dovetail.execution.elastic.calibration.calibrate", lambda *args: measured)
+    file = tmp_path / "calibration.json"
+    file.write_text("of another day")
+    assert calibrate("--json") == 2 and file.read_text() == "of another day"
+    assert f"{file}: is there already; give another --out, or --force" in capsys.readouterr().err
+    assert calibrate("--json", "--force") == 0
+    assert json.loads(file.read_text())["calibrations"] == [{"model": "mlp"}]
+    assert [path.name for path in tmp_path.iterdir()] == ["calibration.json"]
+
+
+def test_checkpoints_are_replaced_by_force_alone(tmp_path: Path, capsys: Capture) -> None:
+    run = [*QUICK, "--scheduler", "elastic/fifo", "--jobs", "1", "--slots", "2", "--out", str(tmp_path / "run")]
+    kept = tmp_path / "run" / "checkpoints" / "elastic-fifo-s0" / "of-another-job.safetensors"
+    assert main(run) == 0
+    kept.write_text("")
+    assert main(run) == 2 and kept.exists()
+    assert "has a run of elastic/fifo already" in capsys.readouterr().err
+    assert main([*run, "--force"]) == 0 and not kept.exists()
 
 
 def test_a_calibration_that_lacks_something_says_what(tmp_path: Path, capsys: Capture) -> None:
@@ -192,7 +222,7 @@ def test_an_interrupt_leaves_nothing_behind(number: signal.Signals, tmp_path: Pa
     assert out.exists() == (number == signal.SIGKILL)
 
 
-def test_an_interrupt_leaves_the_checkpoints_there_are(tmp_path: Path) -> None:
+def test_an_interrupt_leaves_the_checkpoints_there_are(tmp_path: Path, capsys: Capture) -> None:
     folder, out = tmp_path / "temporary", tmp_path / "run"
     process = start(folder, "--out", str(out))
     assert wait_until(lambda: any(out.rglob("*.safetensors")), 90.0)
@@ -200,7 +230,11 @@ def test_an_interrupt_leaves_the_checkpoints_there_are(tmp_path: Path) -> None:
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     assert f"{out}/checkpoints/elastic-fifo-s0; to run there again, give --force" in said
-    assert (out / "manifest.json").is_file() and any(out.rglob("*.safetensors"))
+    assert (out / "manifest.json").is_file()
+    kept = {path: path.read_bytes() for path in out.rglob("*.safetensors")}
+    assert kept and main([*QUICK, "--scheduler", "elastic/fifo", "--slots", "100", "--out", str(out)]) == 2
+    assert "has checkpoints of a run that did not end; give another --out, or --force" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in out.rglob("*.safetensors")} == kept
 
 
 def test_the_recorded_command_has_everything_that_matters() -> None:

@@ -15,6 +15,14 @@ def test_name_in_two_families_suggests_both():
     assert did_you_mean("fair", ["dag/fair", "gpu/fair"]) == "; did you mean 'dag/fair' or 'gpu/fair'?"
 
 
+def test_a_family_that_is_right_does_not_make_a_name_similar():
+    names = ["dag/fifo", "elastic/drf", "elastic/edf", "elastic/oasis"]
+    assert did_you_mean("elastic/nope", names) == " (known: elastic/drf, elastic/edf, elastic/oasis)"
+    assert did_you_mean("elastic/oases", names) == "; did you mean 'elastic/oasis'?"
+    assert did_you_mean("elastik/oasis", names) == "; did you mean 'elastic/oasis'?"
+    assert did_you_mean("dag/oasis", names) == "; did you mean 'elastic/oasis'?"
+
+
 def test_case_does_not_matter():
     assert "'dag/fifo'" in did_you_mean("DAG/FIFO", NAMES)
 

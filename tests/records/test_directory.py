@@ -179,6 +179,10 @@ def test_missing_and_foreign_directories(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"holds no manifest\.json, so it is not a record directory"):
         read_records(tmp_path)
     open_writer(tmp_path / "a")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "manifest.json").write_text("{}")
+    with pytest.raises(RecordError, match="holds something else, not records"):
+        read_records(tmp_path / "other")
     with pytest.raises(RecordError, match="no run was completed yet"):
         read_records(tmp_path / "a")
 

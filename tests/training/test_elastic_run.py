@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import pkgutil
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_refusals(tmp_path):
     train(tmp_path / "run", steps=1)
     with pytest.raises(ConfigError, match="--resume"):
         ElasticTrainRun(tmp_path / "run", JOB, "", resume=False)
-    with pytest.raises(ConfigError, match="no run"):
+    with pytest.raises(ConfigError, match="no run to go on with"):
         ElasticTrainRun(tmp_path / "empty", JOB, "", resume=True)
     other = ElasticTrainJob(JOB.settings, EvolutionPlan(**{**vars(PLAN), "rate": 0.5}))
     with pytest.raises(ConfigError, match=r"plan\.rate"):
@@ -92,6 +93,27 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, change, says):
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(CheckpointError, match=says):
         load_checkpoint(path)
+
+
+@pytest.mark.parametrize("where", ["dovetail.cli.train_elastic._tell", "dovetail.training.elastic_run.step"])
+def test_what_an_interrupt_names_is_there(where, tmp_path, capsys, monkeypatch):
+    """After one iteration, long before the first validation."""
+    calls = itertools.count()
+    real = pkgutil.resolve_name(where)
+
+    def press(*args):
+        if next(calls) == (1 if where.endswith("step") else 0):
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(where, press)
+    words = ["--jobs", "5", "--slots", "15", "--servers", "4", "--workers", "1", "--iterations", "9"]
+    for name in ("pairs=1", "sequences=1", "validation=1", "every=9", "hidden=1"):
+        words += ["--set", name]
+    assert main(["train", "elastic", *words, "--out", str(tmp_path / "run")]) == 130
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == str(tmp_path / "run" / "checkpoint.safetensors") and "+0.00 %" in said[1]
+    assert load_checkpoint(tmp_path / "run" / "checkpoint").card["validation"]["iterations"] == 1
 
 
 def test_the_command(tmp_path, capsys):

@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.workloads.elastic_samples import record
 
-from dovetail.core.elastic import ElasticJobs
+from dovetail.core.elastic import ElasticInfo, ElasticJobs
+from dovetail.schedulers.heuristic.elastic.placing import most_workers as room_of_schedulers
 from dovetail.workloads.elastic_alone import alone_slots, mean_demand, most_workers
 
 ONE_HOST = np.array([[3.0, 10.0, 100.0, 100.0, 10.0]])
@@ -37,6 +40,18 @@ def test_most_workers_by_hand(found, expected):
 
 def test_workers_do_not_straddle_hosts():
     assert most_workers(jobs(worker=(2, 1, 1, 1, 1)), np.repeat(ONE_HOST, 4, axis=0), ONE_HOST).tolist() == [4]
+
+
+@given(
+    st.lists(st.tuples(*[st.sampled_from([0.0, 1.0, 2.0, 8.0])] * 5), min_size=1, max_size=3),
+    st.tuples(*[st.sampled_from([0.0, 0.1, 0.3, 1.0, 1 / 3, 2.0])] * 4, st.sampled_from([0.1, 0.7, 1.0])),
+    st.tuples(*[st.sampled_from([0.0, 0.1, 1.0])] * 4, st.sampled_from([0.1, 0.7, 1.0])),
+)
+def test_schedulers_find_the_same_room(hosts, worker, server):
+    capacity, found = np.array(hosts), jobs(most=10**9, worker=worker, server=server)
+    info = ElasticInfo(1, 1.0, worker_capacity=capacity, server_capacity=capacity, history=found, expected_jobs=1.0)
+    expected = room_of_schedulers(info, found.worker_demand, found.server_demand)
+    assert most_workers(found, capacity, capacity).tolist() == np.minimum(expected, 10**9).tolist()
 
 
 def test_slots_alone():

@@ -1,8 +1,5 @@
 import numpy as np
 from tests.workloads.elastic_samples import record, table
-from tests.workloads.samples import assert_same
-
-from dovetail.workloads.elastic_jobs import record_of
 
 
 def test_rows_are_taken_in_the_order_asked_for():
@@ -19,9 +16,3 @@ def test_a_record_as_a_sequence():
     assert workload.arrival.tolist() == [0, 2, 2, 7]
     assert workload.history.work.tolist() == [1, 2]
     assert len(record().workload(10).history) == 0
-
-
-def test_a_sequence_as_a_record():
-    there_and_back = record_of(record().workload(10))
-    assert_same(there_and_back.jobs, record().jobs)
-    assert there_and_back.job_name == record().job_name

@@ -20,10 +20,9 @@ def run(args: argparse.Namespace) -> int:
 
     from dovetail.evaluation.family import family_named
     from dovetail.records import read_records
-    from dovetail.records.directory import find_job
 
     records = read_records(args.directory)
-    recorded = records.run(records.find(run=args.run, scheduler=args.scheduler).run)
-    family, job = family_named(records.family), find_job(recorded, args.job)
+    recorded, job = records.find_with_job(args.job, run=args.run, scheduler=args.scheduler)
+    family = family_named(records.family)
     print(json.dumps(family.explain_json(recorded, job), indent=2) if args.json else family.explain_text(recorded, job))
     return 0

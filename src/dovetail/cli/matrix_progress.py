@@ -78,15 +78,14 @@ def open_run_set(
 
 def open_records(directory: Path, *, force: bool, **facts: Any) -> RecordWriter:
     """Start or go on with a record directory; with `force`, whatever records are there are replaced."""
-    from dovetail.records.manifest import MANIFEST
-    from dovetail.records.writer import RecordWriter
+    from dovetail.records.writer import RecordWriter, can_be_replaced
 
     try:
         return RecordWriter.open(directory, replace=force, **facts)
     except OSError as error:
         raise RecordError(f"{directory}: cannot be made ({error.strerror or error})") from error
     except RecordError as error:
-        if force or not (directory / MANIFEST).is_file():
+        if force or not can_be_replaced(directory):
             raise
         raise RecordError(f"{error}, or replace it with --force") from error
 

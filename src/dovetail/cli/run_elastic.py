@@ -7,6 +7,7 @@ import contextlib
 import json
 import math
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from dovetail.records.writer import RecordWriter
 
 ENGINES = ("local", "ray")
-CHECKPOINTS = "checkpoints"
+CHECKPOINTS, CALIBRATION = "checkpoints", "calibration.json"
 QUICK_S = 0.7  # of each measurement before a run
 FALLBACK = "elastic/fifo"
 
@@ -64,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep records, a picture and checkpoints there")
-    parser.add_argument("--force", action="store_true", help="replace records of something else there")
+    parser.add_argument("--force", action="store_true", help="replace what is kept there")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -94,11 +95,15 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         _check_out(args.out)
     if args.calibrate:
+        if args.out is not None and not args.force and (args.out / CALIBRATION).exists():
+            raise ConfigError(f"{args.out / CALIBRATION}: is there already; give another --out, or --force")
         load_torch()
         return _calibrate(args, options, cluster)
     if args.scheduler is None:
         raise ConfigError("--scheduler: expected one, such as elastic/fifo (or --calibrate)")
     contender = Contender.of(args.scheduler, "elastic")
+    if args.out is not None and not args.force:
+        _check_kept(args.out, contender, args.seed)
     known = None if args.calibration is None else _read_calibration(args.calibration, options, cluster)
     load_torch()
     summary, writer = _train(args, contender, options, cluster, known)
@@ -221,7 +226,7 @@ def _calibrate(args: argparse.Namespace, options: LiveOptions, cluster: VirtualC
     facts = {"schema": 1, "command": _command(args), "calibrations": [one.to_json() for one in found]}
     if args.out is not None:
         _make(args.out)
-        (args.out / "calibration.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        _write(args.out / CALIBRATION, facts)
     print(json.dumps(facts, indent=2) if args.json else as_table(found))
     return 0
 
@@ -272,8 +277,10 @@ def _records(
     if args.out is None:
         yield None
         return
-    writer = _open_records(args, facts, cluster, contender)
+    writer = _open_records(args, facts, cluster)
     checkpoints = args.out / CHECKPOINTS / _run_name(contender, args.seed)
+    if args.force:
+        shutil.rmtree(checkpoints, ignore_errors=True)  # of an earlier run, whose jobs may have had the same names
     _make(checkpoints)
     try:
         yield writer
@@ -288,12 +295,10 @@ def _records(
         raise
 
 
-def _open_records(
-    args: argparse.Namespace, facts: dict[str, Any], cluster: VirtualCluster, contender: Contender
-) -> RecordWriter:
+def _open_records(args: argparse.Namespace, facts: dict[str, Any], cluster: VirtualCluster) -> RecordWriter:
     from dovetail.cli.matrix_progress import open_records
 
-    writer = open_records(
+    return open_records(
         args.out,
         force=args.force,
         family="elastic",
@@ -302,9 +307,6 @@ def _open_records(
         seeds=(args.seed,),
         command=_command(args),
     )
-    if writer.has_run(_run_name(contender, args.seed)):
-        raise ConfigError(f"{args.out}: has a run of {contender.spec} already; give another --out, or --force")
-    return writer
 
 
 def _run_name(contender: Contender, seed: int) -> str:
@@ -318,6 +320,25 @@ def _check_out(directory: Path) -> None:
     there = next(one for one in (directory, *directory.absolute().parents) if one.exists())
     if not there.is_dir():
         raise ConfigError(f"--out {directory}: {there} is not a directory; expected one, or a name that is free")
+
+
+def _check_kept(out: Path, contender: Contender, seed: int) -> None:
+    """The same: what an earlier run has left is not written over unasked, be it complete or not."""
+    from dovetail.records.manifest import RUNS
+
+    name = _run_name(contender, seed)
+    if (out / RUNS / name).is_dir():
+        raise ConfigError(f"{out}: has a run of {contender.spec} already; give another --out, or --force")
+    kept = out / CHECKPOINTS / name
+    if kept.is_dir() and any(kept.iterdir()):
+        raise ConfigError(f"{kept}: has checkpoints of a run that did not end; give another --out, or --force")
+
+
+def _write(path: Path, facts: dict[str, Any]) -> None:
+    from dovetail.records.files import replacing
+
+    with replacing(path) as part:
+        part.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
 
 
 def _make(directory: Path) -> None:
@@ -345,7 +366,7 @@ def _keep(
     metrics = result_metrics(result)
     writer.add(contender.name, seed, metrics, params=contender.params, kind=contender.kind, flush=False)
     writer.flush()
-    (out / f"{name}.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    _write(out / f"{name}.json", facts)
     title = f"{contender.spec}: utility {facts['utility']:.1f}, simulated {facts['simulated_utility']:.1f}"
     write_picture(summary, out / f"{name}.png", title)
     note(f"picture: {out / name}.png; `dovetail report {out}` draws the records")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 _LISTED = 12  # beyond this, a list of all known names hides the message
 
@@ -11,20 +11,38 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of an error message: the nearest known name, else all of them when they are few.
 
     Names of the form `family/name` are also matched on the part after the slash, so that
-    `fifo` finds `dag/fifo`.
+    `fifo` finds `dag/fifo`.  A family that is right says nothing about the name: with one, only
+    what comes after it is compared.
     """
-    from difflib import get_close_matches  # only needed once something has gone wrong
-
     names = sorted(known)
     if not names:
         return " (none are known)"
-    by_key: dict[str, list[str]] = {}
-    for name in names:
-        for key in {name.lower(), name.rpartition("/")[2].lower()}:
-            by_key.setdefault(key, []).append(name)
-    close = get_close_matches(word.lower(), list(by_key), n=1, cutoff=0.6)
-    if close:
-        return f"; did you mean {' or '.join(repr(name) for name in by_key[close[0]])}?"
-    listed = ", ".join(names[:_LISTED])
-    more = "" if len(names) <= _LISTED else f", and {len(names) - _LISTED} more"
-    return f" (known: {listed}{more})"
+    family, _, own = word.lower().rpartition("/")
+    relatives = [name for name in names if family and _parts(name)[0] == family]
+    if relatives:
+        meant = _nearest(own, {_parts(name)[1]: [name] for name in relatives})
+        meant = meant or [name for name in names if _parts(name)[1] == own]  # of another family
+    else:
+        by_key: dict[str, list[str]] = {}
+        for name in names:
+            for key in {name.lower(), _parts(name)[1]}:
+                by_key.setdefault(key, []).append(name)
+        meant = _nearest(word.lower(), by_key)
+    if meant:
+        return f"; did you mean {' or '.join(map(repr, meant))}?"
+    choice = relatives or names
+    more = "" if len(choice) <= _LISTED else f", and {len(choice) - _LISTED} more"
+    return f" (known: {', '.join(choice[:_LISTED])}{more})"
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Family, which may be empty, and what comes after it."""
+    family, _, own = name.lower().rpartition("/")
+    return family, own
+
+
+def _nearest(word: str, names: Mapping[str, list[str]]) -> list[str]:
+    from difflib import get_close_matches  # only needed once something has gone wrong
+
+    close = get_close_matches(word, list(names), n=1, cutoff=0.6)
+    return names[close[0]] if close else []

@@ -72,12 +72,20 @@ class Records:
 
     def find(self, *, run: str | None = None, scheduler: str | None = None) -> RunEntry:
         """The run of that name or of that scheduler; without either, the only one there is."""
+        chosen = self.matching(run=run, scheduler=scheduler)
+        if len(chosen) > 1:
+            names = ", ".join(entry.run for entry in chosen)
+            raise RecordError(f"{self.directory}: {len(chosen)} runs; name one of them with --run: {names}")
+        return chosen[0]
+
+    def matching(self, *, run: str | None = None, scheduler: str | None = None) -> tuple[RunEntry, ...]:
+        """The run of that name, or those of that scheduler; without either, all.  There is at least one."""
         if not self.runs:
             raise RecordError(f"{self.directory}: no run was kept in full, only the summary")
         if run is not None:
             for entry in self.runs:
                 if entry.run == run:
-                    return entry
+                    return (entry,)
             raise UnknownName("run", run, [entry.run for entry in self.runs])
         chosen = self.runs
         if scheduler is not None:
@@ -88,10 +96,17 @@ class Records:
                 # a few names are all in the hint
                 hint = did_you_mean(scheduler, there) or f", only of {', '.join(there)}"
                 raise RecordError(f"{self.directory}: no run of {scheduler!r} was kept in full{hint}")
+        return chosen
+
+    def find_with_job(self, job: str, *, run: str | None = None, scheduler: str | None = None) -> tuple[Run, int]:
+        """As `find`, and the job in it; a job that no run has is told first, before anybody looks for the right run."""
+        chosen = self.matching(run=run, scheduler=scheduler)
         if len(chosen) > 1:
-            names = ", ".join(entry.run for entry in chosen)
-            raise RecordError(f"{self.directory}: {len(chosen)} runs; name one of them with --run: {names}")
-        return chosen[0]
+            one_of_each = {entry.seed: entry.run for entry in chosen}.values()  # runs of a seed have the same jobs
+            if all(_position(self.run(name), job) < 0 for name in one_of_each):
+                raise _no_job(self.run(chosen[0].run), job)
+        found = self.run(self.find(run=run, scheduler=scheduler).run)
+        return found, find_job(found, job)
 
 
 def read_records(directory: str | Path) -> Records:
@@ -113,12 +128,22 @@ def read_records(directory: str | Path) -> Records:
 
 def find_job(run: Run, job: str) -> int:
     """A job by its number, or by its name; a name that is a number is found only if the number is not."""
+    found = _position(run, job)
+    if found < 0:
+        raise _no_job(run, job)
+    return found
+
+
+def _position(run: Run, job: str) -> int:
+    """-1 = there is no such job."""
     if job.isascii() and job.isdigit() and int(job) < len(run.job_names):
         return int(job)
-    if job in run.job_names:
-        return run.job_names.index(job)
+    return run.job_names.index(job) if job in run.job_names else -1
+
+
+def _no_job(run: Run, job: str) -> RecordError:
     hint = did_you_mean(job, run.job_names)
-    raise RecordError(f"run {run.run}: no job {job!r}; jobs are numbered 0 to {len(run.job_names) - 1}{hint}")
+    return RecordError(f"run {run.run}: no job {job!r}; jobs are numbered 0 to {len(run.job_names) - 1}{hint}")
 
 
 def _verify(directory: Path, file: str, digest: str) -> None:

@@ -88,6 +88,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
             f"`dovetail simulate` and `dovetail compare` make one with `--out`"
         )
     manifest = read_json(path)
+    require_records(directory, manifest)
     if manifest.get("schema") != SCHEMA:
         raise RecordError(f"{path}: schema {manifest.get('schema')!r}; this version of dovetail reads schema {SCHEMA}")
     if manifest.get("family") not in FORMATS:
@@ -100,6 +101,13 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         check_run_name(run.get("run"), f"{path}, field 'runs'")
         _require(path, run, {"scheduler": str, "params": dict, "seed": int})
     return manifest
+
+
+def require_records(directory: Path, manifest: Mapping[str, Any]) -> None:
+    """Others have a file of this name, too; records are known as such in any version, and if a field is damaged."""
+    if not {"runs", "options"} <= set(manifest):
+        what = "a workload" if {"counts", "provenance"} <= set(manifest) else "something else"
+        raise RecordError(f"{directory}: holds {what}, not records; give another directory")
 
 
 def _require(path: Path, content: Mapping[str, Any], kinds: Mapping[str, type]) -> None:

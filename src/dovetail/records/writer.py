@@ -26,6 +26,7 @@ from dovetail.records.manifest import (
     plain,
     read_json,
     read_manifest,
+    require_records,
     write_json,
 )
 from dovetail.records.run import Run, write_run
@@ -200,8 +201,7 @@ class RecordWriter:
         self.flush()
 
     def _replace(self) -> None:
-        if not {"runs", "options"} <= set(read_json(self.directory / MANIFEST)):
-            raise RecordError(f"{self.directory}: holds something else than records; give another directory")
+        require_records(self.directory, read_json(self.directory / MANIFEST))
         shutil.rmtree(self.directory / RUNS, ignore_errors=True)
         for name in (SUMMARY, TIMINGS):
             (self.directory / name).unlink(missing_ok=True)
@@ -229,6 +229,15 @@ class RecordWriter:
             )
         earlier = (seed for seed in manifest.get("seeds", []) if isinstance(seed, int))
         self._facts["seeds"] = sorted({*self._facts["seeds"], *earlier})
+
+
+def can_be_replaced(directory: Path) -> bool:
+    """Would `replace` help?  Not where there is something else than records."""
+    try:
+        require_records(directory, read_json(directory / MANIFEST))
+    except RecordError:
+        return False
+    return True
 
 
 def read_timings(path: Path) -> dict[RowKey, dict[str, float]]:

@@ -38,7 +38,11 @@ _add("dag/decima-search", "learned.decima.decima_search:DecimaSearch", "dag/deci
 _add("elastic/fifo", "heuristic.elastic.fifo:Fifo", "jobs in order of arrival, a fixed number of workers each")
 _add("elastic/drf", "heuristic.elastic.drf:Drf", "one more worker to the job with the lowest dominant share")
 _add("elastic/rrh", "heuristic.elastic.rrh:Rrh", "risk and reward: jobs with enough slack, best balance first")
-_add("elastic/dorm", "heuristic.elastic.dorm:Dorm", "most utilisation with bounds on unfairness and change, by MILP")
+_add(
+    "elastic/dorm",
+    "heuristic.elastic.dorm:Dorm",
+    "most utilisation, unfairness and change bounded: LP, exchanges, else MILP",
+)
 _add("elastic/edf", "heuristic.elastic.edf:Edf", "the job that is due first, as many workers as fit")
 _add("elastic/srtf", "heuristic.elastic.srtf:Srtf", "the job with the least work left, as many workers as fit")
 _add("elastic/offline", "optimise.elastic.offline:Offline", "the optimum in hindsight: no real scheduler")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 
 from dovetail.core.errors import ConfigError
@@ -22,12 +19,3 @@ def check_objective(setting: Setting) -> None:
         raise ConfigError(f"objective {name}: these jobs have no deadlines; a trace can have them (--arrivals trace)")
     if setting.objective.weight > 0.0 and np.ptp(jobs.weight) == 0.0:
         raise ConfigError(f"objective {name}: these jobs all weigh the same; a trace can have weights")
-
-
-def check_writable(directory: Path) -> None:
-    """Find out now, not after the first minutes, that a run cannot be kept there."""
-    first = next(one for one in (directory, *directory.parents) if one.exists())
-    if not first.is_dir():
-        raise ConfigError(f"{directory}: {first} is a file; expected a directory, or a new name for one")
-    if not os.access(first, os.W_OK | os.X_OK):
-        raise ConfigError(f"{directory}: {first} cannot be written to; choose another directory")

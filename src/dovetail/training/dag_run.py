@@ -32,7 +32,6 @@ from dovetail.schedulers.learned.decima.network import DecimaNetwork
 from dovetail.schedulers.learned.decima.shape import DecimaShape
 from dovetail.sim.dag import DagWorld, run
 from dovetail.training.commit import current_commit
-from dovetail.training.dag_checks import check_writable
 from dovetail.training.dag_trainer import (
     FIRST_VALIDATION_SEED,
     Progress,
@@ -42,6 +41,7 @@ from dovetail.training.dag_trainer import (
     fresh_state,
 )
 from dovetail.training.dag_worker import DagWorker, Setting, Weights
+from dovetail.training.run_directory import check_place
 from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
 from dovetail.workloads.source import open_source
 
@@ -124,14 +124,9 @@ class TrainRun:
         self.command = command
         self.resumed = False
         self.origin: dict[str, Any] | None = None  # how the network was made that it started from
-        check_writable(directory)
-        state_file = directory / STATE
-        if state_file.exists() and not resume:
-            raise ConfigError(f"{directory}: a run is there already; go on with --resume, or choose another directory")
-        if resume and not state_file.exists():
-            raise ConfigError(f"{directory}: no run to go on with; leave out --resume to start one")
+        check_place(directory, STATE, resume=resume)
         if resume:
-            self.state = self._read_state(state_file)
+            self.state = self._read_state(directory / STATE)
             self.resumed = True
         else:
             self.state = fresh_state(job.shape, job.plan.seed)

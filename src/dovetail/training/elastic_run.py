@@ -91,20 +91,23 @@ class ElasticTrainRun:
         if not self.untrained.size:
             self.untrained = play(workers, self._validation(), self.state.parameters[None])[0]
             self._write()
-        while self.state.iteration < plan.iterations:
-            start = time.monotonic()
-            number = self.state.iteration
-            rng = SeedTree(self.job.seed).child("iteration", number).generator()
-            figures = step(self.state, plan, partial(play, workers, self._tasks(rng)), rng)
-            if self.state.iteration % plan.every == 0 or self.state.iteration == plan.iterations:
-                figures |= self._validate(workers)
-            self.elapsed_s += time.monotonic() - start
-            self.directory.log({"iteration": self.state.iteration, **figures})
-            self._write()
-            yield Progress(self.state.iteration, plan.iterations, figures)
-            if until():
-                self.save()
-                return
+        try:
+            while self.state.iteration < plan.iterations:
+                start = time.monotonic()
+                number = self.state.iteration
+                rng = SeedTree(self.job.seed).child("iteration", number).generator()
+                figures = step(self.state, plan, partial(play, workers, self._tasks(rng)), rng)
+                if self.state.iteration % plan.every == 0 or self.state.iteration == plan.iterations:
+                    figures |= self._validate(workers)
+                self.elapsed_s += time.monotonic() - start
+                self.directory.log({"iteration": self.state.iteration, **figures})
+                self._write()
+                yield Progress(self.state.iteration, plan.iterations, figures)
+                if until():
+                    return
+        finally:
+            if self.state.iteration:
+                self.save()  # before the first validation, what is best is the untrained network
 
     def _tasks(self, rng: np.random.Generator) -> list[Task]:
         """Settings in turn, sequences at random."""

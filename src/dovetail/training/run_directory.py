@@ -8,6 +8,7 @@ DIR/progress.jsonl                  one line for each iteration
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,11 +28,7 @@ class RunDirectory:
     """`facts` decide a run: plain values, some of them (such as the plan) mappings of plain values."""
 
     def __init__(self, path: Path, facts: dict[str, Any], *, resume: bool) -> None:
-        there = (path / STATE).exists()
-        if there and not resume:
-            raise ConfigError(f"{path}: a run is there already; go on with --resume, or choose another directory")
-        if resume and not there:
-            raise ConfigError(f"{path}: no run to go on with; leave out --resume to start one")
+        check_place(path, STATE, resume=resume)
         self.path = path
         self.facts = facts
 
@@ -67,6 +64,27 @@ class RunDirectory:
         if differs:
             raise ConfigError(f"{self.path}: the run there has another {', '.join(differs)}; give the same options")
         return arrays, document
+
+
+def check_place(path: Path, state: str, *, resume: bool) -> None:
+    """Find out now, not after the first minutes, whether a run can start there, or go on; `state`: the file it is in.
+
+    Nothing of anybody else is written over: a new run takes a new or an empty directory.
+    """
+    first = next(one for one in (path, *path.parents) if one.exists())
+    if not first.is_dir():
+        raise ConfigError(f"{path}: {first} is a file; expected a directory, or a new name for one")
+    if not os.access(first, os.W_OK | os.X_OK):
+        raise ConfigError(f"{path}: {first} cannot be written to; choose another directory")
+    if (path / state).exists():
+        if not resume:
+            raise ConfigError(f"{path}: a run is there already; go on with --resume, or choose another directory")
+        return
+    cut_off = {f"{state}.part", ARRAYS, f"{ARRAYS}.part"}  # what a first write may leave
+    if path.is_dir() and any(one.name not in cut_off for one in path.iterdir()):
+        raise ConfigError(f"{path}: not empty, and holds no training run of this family; give a new or an empty one")
+    if resume:
+        raise ConfigError(f"{path}: no run to go on with; leave out --resume to start one")
 
 
 def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.cluster.elastic import halves
+from dovetail.cluster.elastic_room import TOLERANCE, held, workers_served
 from dovetail.core.elastic import BANDWIDTH, RESOURCES, ElasticJobs, Floats, Ints
 from dovetail.workloads.elastic_source import ElasticSource
-
-_EPS = 1e-9  # a demand that fits but for rounding fits
 
 
 def most_workers(jobs: ElasticJobs, worker_capacity: Floats, server_capacity: Floats) -> Ints:
@@ -18,8 +17,7 @@ def most_workers(jobs: ElasticJobs, worker_capacity: Floats, server_capacity: Fl
     """
     workers = np.minimum(_fitting(jobs.worker_demand, worker_capacity), jobs.max_workers)
     servers = _fitting(jobs.server_demand, server_capacity)
-    served = servers * jobs.server_demand[:, BANDWIDTH] / jobs.worker_demand[:, BANDWIDTH]
-    return np.minimum(workers, np.floor(served + _EPS)).astype(np.int64)
+    return workers_served(workers, servers, jobs.worker_demand, jobs.server_demand)
 
 
 def alone_slots(jobs: ElasticJobs, worker_capacity: Floats, server_capacity: Floats) -> Floats:
@@ -49,7 +47,7 @@ def never_fit(source: ElasticSource) -> list[str]:
         ("worker", "parameter server"), demands, halves(source.servers).capacities(), strict=True
     ):
         for job in np.flatnonzero(_fitting(demand, capacity) == 0).tolist():
-            short = np.flatnonzero(demand[job] > capacity.max(axis=0) + _EPS).tolist()
+            short = np.flatnonzero(demand[job] > capacity.max(axis=0) + TOLERANCE * (1 + demand[job])).tolist()
             lacks = [f"{demand[job, r]:g} {RESOURCES[r]} (a host has {capacity[:, r].max():g} at most)" for r in short]
             why = " and ".join(lacks) or "more than any one host has"
             where = f"the {source.servers} servers it is for"
@@ -59,9 +57,6 @@ def never_fit(source: ElasticSource) -> list[str]:
 
 def _fitting(demand: Floats, capacity: Floats) -> Floats:
     """(J,) how many of each fit on all hosts together, if there is nothing else on them."""
-    total = np.zeros(len(demand))
-    for host, count in zip(*np.unique(capacity, axis=0, return_counts=True), strict=True):
-        needed = np.where(demand > 0, demand, 1.0)
-        each = np.where(demand > 0, np.floor(host / needed + _EPS), np.inf).min(axis=1)
-        total += count * np.minimum(each, 1e9)
+    kinds, hosts = np.unique(capacity, axis=0, return_counts=True)  # a cluster may have 100,000 hosts of a few kinds
+    total: Floats = held(kinds, demand) @ hosts
     return total

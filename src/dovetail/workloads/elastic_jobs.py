@@ -60,9 +60,3 @@ class ElasticRecord:
         return ElasticWorkload(
             slots=slots, slot_s=self.slot_s, job_name=self.job_name, arrival=self.arrival, history=known, **columns
         )
-
-
-def record_of(workload: ElasticWorkload) -> ElasticRecord:
-    """The jobs of a sequence, without its horizon and its history."""
-    jobs = ElasticTable(**{field.name: getattr(workload, field.name) for field in fields(ElasticTable)})
-    return ElasticRecord(workload.slot_s, workload.job_name, workload.arrival, jobs)

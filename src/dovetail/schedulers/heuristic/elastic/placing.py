@@ -13,11 +13,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dovetail.core.elastic import BANDWIDTH, SERVER, WORKER, ElasticInfo, ElasticView, Floats, Ints, Plan
+from dovetail.cluster.elastic_room import held, workers_served
+from dovetail.core.elastic import SERVER, WORKER, ElasticInfo, ElasticView, Floats, Ints, Plan
 
 Placing = Literal["round-robin", "first-fit"]
 PLACING_HELP = {"help": "hosts are taken in turn (round-robin) or filled one after the other (first-fit)"}
-TOLERANCE = 1e-9  # of a demand, as in the kernel
 
 
 class Standing(NamedTuple):
@@ -119,12 +119,9 @@ class SlotRoom:
 
 def most_workers(info: ElasticInfo, worker_demand: Floats, server_demand: Floats) -> Ints:
     """How many workers of each job, with their parameter servers, an empty cluster holds.  Demands: (J, R)."""
-    workers = _hosted(info.worker_capacity, worker_demand)
-    servers = _hosted(info.server_capacity, server_demand)
-    b, server_b = worker_demand[:, BANDWIDTH], server_demand[:, BANDWIDTH]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        served = np.where(b > 0, np.floor(servers * server_b / b + 1e-9), np.inf)
-    return np.minimum(workers, served).astype(np.int64)
+    workers = held(info.worker_capacity, worker_demand).sum(axis=1)
+    servers = held(info.server_capacity, server_demand).sum(axis=1)
+    return workers_served(workers, servers, worker_demand, server_demand)
 
 
 def dominant_shares(info: ElasticInfo, worker_demand: Floats, server_demand: Floats) -> tuple[Floats, Floats]:
@@ -134,14 +131,6 @@ def dominant_shares(info: ElasticInfo, worker_demand: Floats, server_demand: Flo
     and of the other are different resources.
     """
     return _share(info.worker_capacity, worker_demand), _share(info.server_capacity, server_demand)
-
-
-def _hosted(capacity: Floats, demand: Floats) -> Floats:
-    """(J,) containers of that demand on hosts of that capacity, each wholly on one."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        times = np.where(demand[:, None] > 0, capacity[None] / demand[:, None], np.inf)  # (J, H, R)
-    count: Floats = np.floor(times.min(axis=2) * (1 + TOLERANCE) + TOLERANCE).sum(axis=1)
-    return np.minimum(count, 2.0**31)
 
 
 def _share(capacity: Floats, demand: Floats) -> Floats:
