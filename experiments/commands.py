@@ -13,6 +13,7 @@ from typing import Any
 
 from dovetail.training.run_directory import STATE
 
+STATE_OF_DAG = "state.pt"
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -28,7 +29,7 @@ def dovetail(*words: str) -> Any:
 
 def trained(out: Path, family: str, *words: str) -> Path:
     """The checkpoint of a training run in `out`, which is made, finished or just found there."""
-    state = ["--resume"] if (out / STATE).exists() else []
+    state = ["--resume"] if any((out / name).exists() for name in (STATE, STATE_OF_DAG)) else []
     dovetail("train", family, *words, "--out", str(out), *state)
     return out / "checkpoint"
 

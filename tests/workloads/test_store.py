@@ -72,6 +72,15 @@ def test_force_replaces_a_workload_and_nothing_else(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["photos", "w"]
 
 
+def test_force_does_not_replace_records(tmp_path):
+    records = tmp_path / "records"
+    records.mkdir()
+    (records / "manifest.json").write_text('{"schema": 1, "family": "dag", "workload": {}, "runs": []}')
+    with pytest.raises(DovetailError, match="something else than a workload"):
+        write_source(recorded(), records, force=True)
+    assert [file.name for file in records.iterdir()] == ["manifest.json"]
+
+
 def test_an_empty_directory_may_be_replaced_and_a_file_not(tmp_path):
     (tmp_path / "w").mkdir()
     write_source(recorded(), tmp_path / "w", force=True)

@@ -69,6 +69,17 @@ def require_target(path: Path, *, force: bool) -> None:
         raise DovetailError(f"{path} exists; choose another directory, or --force to replace it")
     if not path.is_dir() or (any(path.iterdir()) and not (path / MANIFEST).is_file()):
         raise DovetailError(f"{path} is not a workload directory (it has no {MANIFEST}), so it is not replaced")
+    if (path / MANIFEST).is_file() and not _is_of_workload(path / MANIFEST):
+        raise DovetailError(f"{path} holds something else than a workload, so it is not replaced")
+
+
+def _is_of_workload(manifest: Path) -> bool:
+    """A damaged one may be; records have a manifest, too, which is another."""
+    try:
+        document = json.loads(manifest.read_bytes())
+    except (OSError, ValueError):
+        return True
+    return isinstance(document, dict) and "runs" not in document
 
 
 def _write_beside(head: dict[str, Any], tables: Tables, path: Path) -> dict[str, Any]:
