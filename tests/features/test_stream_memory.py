@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dovetail.core.stream import DAY_S
-from dovetail.features.stream_memory import DAYS, MOST_GROWTH, RateMemory
+from dovetail.features.stream_memory import DAYS, MOST_GROWTH, RateMemory, quantile_of
 
 HOUR = 4  # snapshots of a quarter of an hour
 INFO = SimpleNamespace(snapshot_s=DAY_S / 24 / HOUR, job_name=("one", "other"))
@@ -73,3 +73,10 @@ def test_views_may_overlap_repeat_or_leave_gaps():
 def test_memory_is_bounded():
     memory = shown(24 * 5)
     assert len(memory._rates) == pytest.approx(DAYS * 24 * HOUR)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 1440])
+def test_quantiles_are_numpys(rows):
+    values = np.random.default_rng(rows).lognormal(size=(rows, 3))
+    for quantile in (0.01, 0.5, 0.8, 0.99, 1.0):
+        np.testing.assert_allclose(quantile_of(values, quantile), np.quantile(values, quantile, axis=0), rtol=1e-12)
