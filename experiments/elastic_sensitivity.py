@@ -35,8 +35,6 @@ USUAL = {
     LEARNED: {"error": 1.0},
 }
 TRUSTS, AT = (3.0, 10.0, 30.0, INF), (0.1, 1.0, 10.0)  # at these errors
-TRUSTING = {"small": ERRORS, "paper": AT}  # errors at which REPLAN is also run with the trust of OASIS
-LEARNING = {"small": ERRORS, "paper": ()}  # and LEARNED is run
 WIDE = ("small",)  # presets with everything else that is varied
 BASELINES = ("elastic/rrh", "elastic/drf", "elastic/fifo")  # Dorm is far below, in every setting, and slow
 
@@ -56,8 +54,8 @@ def specs(preset: str) -> list[str]:
         found += [label(fill=float(fill)) for fill in FILLS]
         found += [label(in_order="arrival"), label(fill=INF, trust=INF, in_order="arrival")]
     found += [label(REPLAN, error=error) for error in ERRORS]
-    found += [label(REPLAN, error=error, trust=10.0) for error in TRUSTING[preset]]
-    found += [label(LEARNED, error=error) for error in LEARNING[preset]]
+    found += [label(REPLAN, error=error, trust=10.0) for error in ERRORS]
+    found += [label(LEARNED, error=error) for error in ERRORS]
     return list(dict.fromkeys([*found, YARDSTICK, *BASELINES, *TUNED[preset]]))
 
 

@@ -86,8 +86,8 @@ def test_labels_of_the_sensitivity_are_those_of_the_records(preset):
     inf, label, errors = float("inf"), elastic_sensitivity.label, elastic_sensitivity.ERRORS
     wanted = {label(error=error, trust=trust) for error in errors for trust in (10.0, inf)}
     wanted |= {label(REPLAN, error=error) for error in errors}
-    wanted |= {label(REPLAN, error=error, trust=10.0) for error in elastic_sensitivity.TRUSTING[preset]}
-    wanted |= {label("elastic/learned", error=error) for error in elastic_sensitivity.LEARNING[preset]}
+    wanted |= {label(REPLAN, error=error, trust=10.0) for error in elastic_sensitivity.ERRORS}
+    wanted |= {label("elastic/learned", error=error) for error in elastic_sensitivity.ERRORS}
     wanted |= {label(error=error, fill=inf, trust=inf) for error in errors}
     wanted |= {label(fill=float(fill), trust=inf) for fill in elastic_sensitivity.FILLS}
     if preset in elastic_sensitivity.WIDE:
