@@ -67,12 +67,14 @@ def taught(
             seen.append((features, worths, demand, view.parallelism.astype(np.float64)))
         tried = mean + TRIED_STD * rng.standard_normal(mean.shape, np.float32)
         world.apply(actuator.decisions(view, demand, tried, Reason.LEARNED))
-    parts = [np.ascontiguousarray(np.stack(part), np.float32) for part in zip(*seen, strict=True)]
-    lesson = Lesson(graph, *parts, change_of(parts[2]), info.operator_max.astype(np.float32))
+    rows_seen, worth, wanted, now = (
+        np.ascontiguousarray(np.stack(part), np.float32) for part in zip(*seen, strict=True)
+    )
+    lesson = Lesson(graph, rows_seen, worth, wanted, now, change_of(wanted), info.operator_max.astype(np.float32))
     return lesson, float(world.result().reward.mean())
 
 
-def change_of(demand: Floats) -> Singles:
+def change_of(demand: Floats | Singles) -> Singles:
     """(T, ...) of the logarithm, until the next decision; 0 at the last."""
     logarithm = np.log(demand + LEAST_DEMAND)
     return np.diff(logarithm, axis=0, append=logarithm[-1:]).astype(np.float32)

@@ -12,11 +12,10 @@ Before the first round, networks are taught by one who knows the rates to come: 
 number of instances would have been worth (`stream_lessons`); what it saw is kept from lesson to lesson (as in DAgger:
 Ross et al., 2011).
 
-Rates are varied in every sequence to learn from (`stream_variety`), never in those that networks are chosen by.
+With `spread`, rates are varied in sequences to learn from (`stream_variety`), never in those networks are chosen by.
 
 A = own A_own + (1 - own) A_job: that of an operator is its own latency and utilisation, that of its job the reward
-itself; each is divided by its spread.  As published: `algorithm=reinforce, own=0, fade=0.95, lessons=0,
-spread=0`.
+itself; each is divided by its spread.  As published: `algorithm=reinforce, own=0, fade=0.95, lessons=0`.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from dovetail.core.errors import ConfigError
 @dataclass(frozen=True)
 class StreamPlan:
     algorithm: Literal["ppo", "reinforce"] = field(default="ppo", metadata={"help": "ppo or reinforce"})
-    lessons: int = field(default=20, metadata={"help": "rounds of being taught, before the first; 0: none"})
-    lesson_steps: int = field(default=60, metadata={"help": "steps of learning in a lesson"})
+    lessons: int = field(default=8, metadata={"help": "rounds of being taught, before the first; 0: none"})
+    lesson_steps: int = field(default=150, metadata={"help": "steps of learning in a lesson"})
     iterations: int = field(default=20, metadata={"help": "rounds of playing and learning; 0: it is only taught"})
     sequences: int = field(default=6, metadata={"help": "sequences in a round"})
     episodes: int = field(default=4, metadata={"help": "times each of them is played in a round"})
@@ -47,7 +46,9 @@ class StreamPlan:
     kl: float = field(default=1e-7, metadata={"help": "SURE: weight of the divergence from the prior"})
     likelihood: float = field(default=1e-2, metadata={"help": "SURE: weight of the likelihood of the weights"})
     information: float = field(default=1e-2, metadata={"help": "SURE: weight of the mutual information"})
-    spread: float = field(default=0.4, metadata={"help": "how much rates are varied to learn from; 0: not at all"})
+    spread: float = field(
+        default=0.0, metadata={"help": "how much rates are varied to learn from, 0.4 say; 0: not at all"}
+    )
     forecast: float = field(default=0.1, metadata={"help": "forecasters: weight of the error of the forecast"})
     validation: int = field(default=4, metadata={"help": "sequences a network is chosen by, of each setting"})
     every: int = field(default=5, metadata={"help": "rounds between validations"})
@@ -80,4 +81,4 @@ class StreamPlan:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
 
 
-PROFILES: dict[str, dict[str, int]] = {"quick": {"iterations": 0}, "full": {"lessons": 40, "lesson_steps": 120}}
+PROFILES: dict[str, dict[str, int]] = {"quick": {"iterations": 0}, "full": {"lessons": 16, "lesson_steps": 300}}

@@ -7,7 +7,7 @@ between them.  It is unnecessary to look at all of it, so for each operator v a 
     Omega = mu(h_v) + eps exp(log var(h_v) / 2)     over v's own snapshots: a logistic-normal distribution
     theta = softmax(Omega)                          how much each snapshot matters
     k1 snapshots by Gumbel top-k of theta           without replacement
-    phi = softmax(r(h_u) + (A h_v) (B h_u) / sqrt(d))    how much each downstream neighbour u matters there, likewise
+    phi = softmax(...)                              how much each downstream neighbour matters there, likewise
     k2 of them in each                              a share of its own that are within some hops
 
 The subgraph is the chosen copies of v, consecutive ones joined, each joined to its chosen neighbours.  A graph
@@ -23,8 +23,7 @@ Departures.  The published code casts the selection to booleans, which cuts that
 variance; and lets the chosen snapshots alone speak of the present.  Ours always looks at the newest snapshot, with a
 graph network of its own (`present=whole`; `own`: at v alone), as sampling is there to save looking at all the others.
 Sums over the subgraph are divided by k1, those over neighbours by the root of how many there may be, which changes
-nothing but the scale.  What the subgraph says is multiplied by a number that is learned and 0 at first, so that history
-counts for as much as it turns out to be good for.
+nothing but the scale.
 
 `sampler`: `random` draws by noise alone, `none` takes everything (the full graph).
 """
@@ -46,8 +45,6 @@ from dovetail.schedulers.learned.stream.shape import StreamShape
 MOST_LOG_VARIANCE = 4.0
 NOT_THERE, TINY = -1e9, 1e-20
 HEADS = ("time.mean", "time.log_variance", "near.other")
-PAIRED = ("near.asks", "near.offers")  # A and B
-PAIRED_WIDTH = 8  # d
 
 
 class Noise(NamedTuple):
@@ -82,10 +79,8 @@ def neighbours_taken(shape: StreamShape, graph: Graph) -> Singles:
 def shapes(shape: StreamShape) -> dict[str, tuple[int, ...]]:
     width = shape.width
     found = linear_shapes("project", len(COLUMNS), width)
-    for name in HEADS:
+    for name in ("time.mean", "time.log_variance", "near.other"):
         found |= linear_shapes(name, width, 1)
-    found |= dict.fromkeys(PAIRED, (width, PAIRED_WIDTH))
-    found["history"] = (1,)
     for layer in range(shape.layers):
         found |= linear_shapes(f"gin.{layer}.first", width, width) | linear_shapes(f"gin.{layer}.second", width, width)
         found[f"gin.{layer}.self"] = (1,)
@@ -119,30 +114,21 @@ def forward(
     chosen = choose(
         ops, shape, weights, None if noise is None else noise.gumbel, snapshots_taken(shape, features.shape[1])
     )
-    part = gather(ops, shape, projected, graph, weights, chosen, near, pairing(parameters, projected), noise)
+    part = gather(ops, shape, projected, graph, weights, chosen, near, noise)
     encoded = encode(ops, shape, parameters, part)
     fed = linear(parameters, "feed.second", dense(ops, parameters, "feed.first", encoded))
     newest = projected[:, -1]
     now = [newest] if shape.present == "own" else [newest, convolved(ops, shape, parameters, newest, graph)]
-    past = parameters["history"] * (encoded + fed)
-    said = head(ops, parameters, ops.concat([past, *now], -1))
+    said = head(ops, parameters, ops.concat([encoded + fed, *now], -1))
     return said, Sampled(mean, log_variance, weights, chosen, encoded)
 
 
 def heads(ops: Ops, parameters: Parameters, projected: Array) -> tuple[Array, Array, Array]:
-    """Each (W, L, O): mu, log var, and how much an operator matters as anybody's neighbour.  One product, not three."""
+    """Each (W, L, O): mu, log var, and how much an operator matters as a neighbour.  One product instead of three."""
     weight = ops.concat([parameters[f"{name}.weight"] for name in HEADS], 1)
     bias = ops.concat([parameters[f"{name}.bias"] for name in HEADS], 0)
     mean, log_variance, near = ops.unstack(product(projected, weight, bias), -1)
     return mean, log_variance, near
-
-
-def pairing(parameters: Parameters, projected: Array) -> tuple[Array, Array]:
-    """Each (W, L, O, d): what an operator asks of its neighbours, and what it offers as one; scaled."""
-    rows = projected.reshape(-1, projected.shape[-1])
-    scale = PAIRED_WIDTH**-0.25
-    asks, offers = (scale * (rows @ parameters[name]) for name in PAIRED)
-    return asks, offers
 
 
 class Subgraph(NamedTuple):
@@ -188,10 +174,9 @@ def gather(
     weights: Array,
     chosen: Array,
     importance: Array,
-    paired: tuple[Array, Array],
     noise: Noise | None,
 ) -> Subgraph:
-    """`importance`: (W, L, O) of an operator as anybody's neighbour."""
+    """`importance`: (W, L, O) of an operator as a neighbour, the same whose neighbour it is."""
     worlds, length, operators, width = projected.shape
     count = chosen.shape[1]
     wanted = neighbours_taken(shape, graph)
@@ -205,11 +190,8 @@ def gather(
     if ops.learns:
         theta = ops.take(ops.softmax(weights, 1), chosen, 1)
         own = own * gate(ops, count * operators_first(ops, theta))[..., None]
-    asks, offers = (each.reshape(-1, PAIRED_WIDTH) for each in paired)
-    asked = ops.rows(asks, at.reshape(-1)).reshape(*at.shape, PAIRED_WIDTH, 1)
     at = start[..., None] + index[:, None, None]
-    offered = ops.rows(offers, at.reshape(-1)).reshape(*at.shape, PAIRED_WIDTH)
-    scores = ops.rows(importance.reshape(-1), at.reshape(-1)).reshape(at.shape) + (offered @ asked)[..., 0]
+    scores = ops.rows(importance.reshape(-1), at.reshape(-1)).reshape(at.shape)
     there = ops.constant(graph.near_there)[:, None, None]
     order = pick(ops, shape, ops.detached(scores), there, None if noise is None else noise.gumbel_near)
     place = order[whose, :, :, ops.constant(slots.place)]  # (S, W, k1) among those that are near
