@@ -364,6 +364,19 @@ def test_a_scheduler_that_starts_nothing_loses_the_jobs() -> None:
     assert "starts nothing" in slurm.events("back")[0].text
 
 
+@pytest.mark.parametrize("trouble", ["", "is drained"])
+def test_a_scheduler_may_wait_for_somebody_elses_job(trouble: str) -> None:
+    """And is asked again when it has ended, even where no room comes of it."""
+    others = a_job(9, state="RUNNING", nodes=("n2",), start_s=START_S, partition="other")
+    slurm, control = paper(a_job(1), others), controller(scheduler=OnlyTheFirst())
+    slurm.nodes["n2"] = replace(slurm.nodes["n2"], trouble=trouble)
+    for _ in range(6):
+        assert not told(step(slurm, control)) and control.counts["queued"] == 1
+    assert slurm.events("waits") and not slurm.events("back")
+    slurm.end(9)
+    assert told(step(slurm, control)) == {1: ("n1",)}
+
+
 class Wrong(FifoFirstFit):
     """Answers what it is made with."""
 
