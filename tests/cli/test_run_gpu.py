@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from tests.execution.slurm.paper_slurm import START_S, a_job
 
 from dovetail.cli import main
+from dovetail.execution.engines.slurm.client import SlurmClient
+from dovetail.execution.engines.slurm.jobs import SlurmJob
+from dovetail.execution.engines.slurm.trace import this_owner
 
 Capture = pytest.CaptureFixture[str]
 
@@ -28,6 +34,7 @@ Capture = pytest.CaptureFixture[str]
         (["--partition", "gpu", "--patience", "0"], "patience_s is 0"),
         (["--partition", "gpu", "--for", "nan"], "expected seconds above 0"),
         (["--partition", "gpu", "--seed", "-1"], "expected 0 or more"),
+        (["--partition", "gpu", "--of", "login2"], "expected --release with it"),
     ],
 )
 def test_bad_options_are_explained(options: list[str], said: str, capsys: Capture) -> None:
@@ -43,3 +50,47 @@ def test_without_slurm_it_says_what_is_missing(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["run", "gpu", *options]) == 2
     assert "squeue is not installed" in capsys.readouterr().err
+
+
+HERE = socket.gethostname()
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "said"),
+    [
+        ([], {2, 3}, "2 jobs are left to a run on afar; if none is alive there: --release --of afar"),
+        (["--of", HERE], {2, 3}, "2 jobs are left to a run on afar"),
+        (["--of", "afar"], {2, 3, 4}, "3 jobs were given back to Slurm, 1 run where they were told to\n"),
+    ],
+    ids=["here", "of here", "of another"],
+)
+def test_release_leaves_jobs_of_living_runs_alone(
+    options: list[str], given: set[int], said: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    traces = {
+        1: f"{this_owner(HERE)} queued",
+        2: f"{HERE}/1/never queued",
+        3: f"{HERE}/1/never told nice=0",
+        4: "afar/7/7 queued",
+        5: "afar/7/7 told nice=0",
+        6: "elsewhere/7/7 free",
+    }
+    jobs = [a_job(job, admin_comment=f"[dovetail {trace}]", eligible_s=START_S) for job, trace in traces.items()]
+    jobs[4] = a_job(5, admin_comment=jobs[4].admin_comment, state="RUNNING", nodes=("n1",))
+    touched: set[int] = set()
+
+    class Fake(SlurmClient):
+        def check(self) -> str:
+            return "slurm on paper"
+
+        def jobs(self) -> tuple[SlurmJob, ...]:
+            return tuple(jobs)
+
+        def update(self, jobs: Iterable[int], **settings: str) -> dict[int, str]:
+            touched.update(jobs)
+            return {}
+
+    monkeypatch.setattr("dovetail.execution.engines.slurm.client.SlurmClient", Fake)
+    assert main(["run", "gpu", "--release", *options]) == 0
+    assert touched == given
+    assert said in capsys.readouterr().out
