@@ -11,6 +11,7 @@ from tests.execution.slurm.paper_slurm import START_S, a_job
 
 from dovetail.cli import main
 from dovetail.execution.engines.slurm.client import SlurmClient
+from dovetail.execution.engines.slurm.errors import SlurmError
 from dovetail.execution.engines.slurm.jobs import SlurmJob
 from dovetail.execution.engines.slurm.trace import this_owner
 
@@ -94,3 +95,27 @@ def test_release_leaves_jobs_of_living_runs_alone(
     assert main(["run", "gpu", "--release", *options]) == 0
     assert touched == given
     assert said in capsys.readouterr().out
+
+
+def test_a_scheduler_rehearses_before_the_first_look(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    story: list[str] = []
+
+    class Fake(SlurmClient):
+        def check(self) -> str:
+            story.append("checked")
+            return "slurm on paper"
+
+        def history(self, days: int) -> str | None:
+            return None
+
+        def racks(self) -> dict[str, int]:
+            story.append("looked")
+            raise SlurmError("enough")
+
+    monkeypatch.setattr("dovetail.execution.engines.slurm.client.SlurmClient", Fake)
+    monkeypatch.setattr(
+        "dovetail.execution.engines.slurm.rehearsal.rehearse", lambda scheduler: story.append("rehearsed")
+    )
+    assert main(["run", "gpu", "--partition", "gpu"]) == 2
+    assert "enough" in capsys.readouterr().err
+    assert story == ["checked", "rehearsed", "looked"]

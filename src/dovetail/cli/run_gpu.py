@@ -10,12 +10,12 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from dovetail.cli.matrix_progress import note
+from dovetail.cli.matrix_progress import COMPILING, note
 from dovetail.core.errors import ConfigError, UnknownName
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
     controller = _controller(args, options, owner)
     client = SlurmClient()
     version = client.check()
+    _rehearse(args.scheduler)
     _learn(args, client, controller)
     notes = Notes(lambda line, text: _print(args.json, line, text), args.out)
     notes.open()
@@ -149,6 +150,19 @@ def _controller(args: argparse.Namespace, options: SlurmOptions, owner: str) -> 
     kinds = Kinds.of(default_speeds() if args.speeds is None else read_speeds(args.speeds))
     chance = SeedTree(args.seed).child("scheduler", contender.name)
     return SlurmController(contender.create(), chance.generator(), options, owner, kinds)
+
+
+def _rehearse(spec: str) -> None:
+    """What has to be compiled is compiled before anybody's job depends on it; another of its kind decides then."""
+    from dovetail.evaluation.contenders import OTHER, Contender
+    from dovetail.evaluation.warm_up import after_patience
+    from dovetail.execution.engines.slurm.rehearsal import rehearse
+
+    contender = Contender.of(spec, "gpu")
+    if contender.kind == OTHER:  # not ours to call more often than was asked for
+        return
+    with after_patience(lambda: note(COMPILING)), suppress(Exception):  # whatever is wrong comes up again
+        rehearse(contender.create())
 
 
 def _learn(args: argparse.Namespace, client: SlurmClient, controller: SlurmController) -> None:
