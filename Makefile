@@ -39,10 +39,11 @@ test-nojit: $(DEV_STAMP) ## run the simulator's tests with numba's compiler swit
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) \
 		-W "ignore:overflow encountered in scalar:RuntimeWarning" tests/sim # hashes overflow on purpose
 
-test-engines: $(DEV_STAMP) ## run the tests that need services of the system: Slurm, which it installs if it can
+test-engines: $(DEV_STAMP) ## run the tests that need services of the system: Slurm, which it installs if it can (SKIP_SLURM=1: none)
 	@sh tests/engines/install.sh
 	@echo "==> testing engines with $(JOBS) processes (about four minutes)"
 	@$(BIN)/python -m pytest -q -rs -n $(JOBS) tests/engines
+	@$(BIN)/python -m tests.engines.virtual_slurm
 
 check: $(LEARN_STAMP) ## lint, format, types, import directions
 	@echo "==> ruff: lint"

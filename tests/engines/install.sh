@@ -1,5 +1,9 @@
 # Installs Slurm and munge if they are missing and that is possible here. It never fails: tests that need what
-# could not be installed are skipped, and say so.
+# could not be installed are skipped, and `make test-engines` fails for it at its end. SKIP_SLURM=1 asks for that:
+# nothing is installed then, and nothing fails.
+if [ "$SKIP_SLURM" = 1 ]; then
+    exit 0
+fi
 for name in slurmctld slurmd munged sbatch; do
     PATH="$PATH:/usr/sbin:/sbin" command -v "$name" >/dev/null 2>&1 || missing="$missing $name"
 done

@@ -8,13 +8,14 @@ import math
 import signal
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from dovetail.cli.matrix_progress import note
+from dovetail.cli.matrix_progress import COMPILING, note
 from dovetail.core.errors import ConfigError, UnknownName
 
 if TYPE_CHECKING:
@@ -39,7 +40,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--marker", metavar="M", help="jobs with the comment M or M:..., or called M-...")
     how = parser.add_argument_group("what is done")
     how.add_argument("--act", action="store_true", help="act; without, it is only said what would be done")
-    how.add_argument("--release", action="store_true", help="only give back to Slurm what an earlier run left behind")
+    how.add_argument(
+        "--release", action="store_true", help="only give back to Slurm what an earlier run on this host left behind"
+    )
+    how.add_argument(
+        "--of",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="with --release: and what runs on HOST left behind, even if they are alive",
+    )
     how.add_argument("--interval", type=float, default=5.0, metavar="S", help="seconds between two looks (5)")
     how.add_argument("--once", action="store_true", help="look once")
     how.add_argument("--for", dest="for_s", type=float, metavar="S", help="end after so many seconds (never)")
@@ -68,12 +78,13 @@ def run(args: argparse.Namespace) -> int:
         raise UnknownName("engine", args.engine, ENGINES)
     _check(args)
     if args.release:
-        return _release(SlurmClient())
+        return _release(SlurmClient(), args.of)
     options = _options(args)
     owner = this_owner(socket.gethostname())
     controller = _controller(args, options, owner)
     client = SlurmClient()
     version = client.check()
+    _rehearse(args.scheduler)
     _learn(args, client, controller)
     notes = Notes(lambda line, text: _print(args.json, line, text), args.out)
     notes.open()
@@ -102,6 +113,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ConfigError(f"--seed {args.seed}; expected 0 or more")
     if args.release:
         return
+    if args.of:
+        raise ConfigError(f"--of {args.of[0]} says whose jobs --release gives back; expected --release with it")
     if (args.partition is None) == (args.marker is None):
         raise ConfigError("expected either --partition P or --marker M: which jobs may be touched")
     if args.interval > args.lease / 3:
@@ -139,6 +152,19 @@ def _controller(args: argparse.Namespace, options: SlurmOptions, owner: str) -> 
     return SlurmController(contender.create(), chance.generator(), options, owner, kinds)
 
 
+def _rehearse(spec: str) -> None:
+    """What has to be compiled is compiled before anybody's job depends on it; another of its kind decides then."""
+    from dovetail.evaluation.contenders import OTHER, Contender
+    from dovetail.evaluation.warm_up import after_patience
+    from dovetail.execution.engines.slurm.rehearsal import rehearse
+
+    contender = Contender.of(spec, "gpu")
+    if contender.kind == OTHER:  # not ours to call more often than was asked for
+        return
+    with after_patience(lambda: note(COMPILING)), suppress(Exception):  # whatever is wrong comes up again
+        rehearse(contender.create())
+
+
 def _learn(args: argparse.Namespace, client: SlurmClient, controller: SlurmController) -> None:
     """How long jobs took, from accounting where there is any, and from a file."""
     past = client.history(HISTORY_DAYS)
@@ -152,14 +178,21 @@ def _learn(args: argparse.Namespace, client: SlurmClient, controller: SlurmContr
     note(f"{known} completed jobs say how long jobs take ({where}); without, a job's time limit does")
 
 
-def _release(client: SlurmClient) -> int:
-    from dovetail.execution.engines.slurm.guardian import give_back
-    from dovetail.execution.engines.slurm.trace import is_dead
+def _release(client: SlurmClient, hosts: list[str]) -> int:
+    """Who lives is only known of this host; of others, whoever names them answers for it."""
+    from dovetail.execution.engines.slurm.guardian import give_back, is_looked_after
+    from dovetail.execution.engines.slurm.trace import host_of, is_dead, trace_of
 
     client.check()
-    host = socket.gethostname()
-    given, left = give_back(client, lambda owner: is_dead(owner, host) or not owner.startswith(f"{host}/"))
+    here = socket.gethostname()
+    named = set(hosts) - {here}
+    given, left = give_back(client, lambda owner: is_dead(owner, here) or host_of(owner) in named)
     print(f"{given} jobs were given back to Slurm, {left} run where they were told to")
+    found = ((job, trace_of(job)) for job in client.jobs())
+    others = Counter(host_of(trace.owner) for job, trace in found if trace is not None and is_looked_after(job, trace))
+    for host, many in sorted(others.items()):
+        if host != here and host not in named:
+            print(f"{many} jobs are left to a run on {host}; if none is alive there: --release --of {host}")
     return 0
 
 

@@ -56,7 +56,7 @@ class GpuView(NamedTuple):
     run_types: Ints  # (R,)
     run_left_s: Floats  # (R,) seconds left at speed 1, as far as is known
     run_served_s: Floats  # (R,) GPU-seconds received so far
-    run_speed: Floats  # (R,) as measured now; 1: alone on one machine of the reference type
+    run_speed: Floats  # (R,) as measured now (`GpuInfo.speed_is_measured`); 1: alone on a machine of the reference type
     # where they run: one row for each job and machine, or for each job and shared device
     row_run: Ints  # (P,) run index, non-decreasing
     row_machine: Ints  # (P,)
@@ -195,6 +195,7 @@ class GpuInfo:
     interval_s: float = 0.0  # decisions are taken at multiples of it; 0: whenever something changes
     preemption: bool = False  # running jobs may be stopped
     restart_s: float = 0.0  # what a job that was stopped loses when it starts again, in seconds at speed 1
+    speed_is_measured: bool = True  # False: `run_speed` is a guess, good for when jobs end, and teaches nothing
 
 
 class GpuKernel(NamedTuple):

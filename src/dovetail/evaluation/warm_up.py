@@ -37,7 +37,7 @@ def warm_up(opened: OpenSetting, contenders: Iterable[Contender], on_compile: Ca
         on_compile()
         aside.start()
 
-    with _after_patience(announce), aside:
+    with after_patience(announce), aside:
         for contender in [*others, *learned]:
             if contender.kind == "learned":
                 aside.wait()
@@ -86,7 +86,7 @@ def compile_schedulers(specs: Sequence[str]) -> None:
 
 
 @contextmanager
-def _after_patience(action: Callable[[], None]) -> Iterator[None]:
+def after_patience(action: Callable[[], None]) -> Iterator[None]:
     """Do it if what happens inside takes longer than our patience."""
     timer = threading.Timer(PATIENCE_S, action)
     timer.daemon = True

@@ -131,7 +131,8 @@ class GpuFeatures:
         return found
 
     def speeds(self, view: GpuView) -> tuple[Floats, Ints]:
-        """(R,) log of measured speed / expected alone on its types; (R,) machine with most of its workers."""
+        """(R,) log of measured speed / expected alone on its types, nan: not measured; (R,) machine with most of its
+        workers."""
         ratio, main = measure_speeds(view, self.known)
         return ratio, main
 

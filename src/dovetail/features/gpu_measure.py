@@ -33,6 +33,7 @@ class Known(NamedTuple):
     speed: Floats  # (K, T)
     network: Floats  # (K,)
     best: Floats  # (K,) speed on the fastest type there is, at least 1e-3
+    measured: Floats  # (1,) 1: speeds of running jobs are measured, 0: they are guessed
 
     @classmethod
     def of(cls, info: GpuInfo) -> Known:
@@ -51,6 +52,7 @@ class Known(NamedTuple):
             speed=np.ascontiguousarray(info.kind_speed, np.float64),
             network=np.ascontiguousarray(info.kind_network, np.float64),
             best=np.maximum(info.kind_speed[:, np.unique(info.machine_type)].max(axis=1), 1e-3),
+            measured=np.array([1.0 if info.speed_is_measured else 0.0]),
         )
 
 
@@ -188,7 +190,10 @@ def measure_jobs(view, known, fits):
 
 @njit(**OPTIONS)
 def measure_speeds(view, known):
-    """(R,) log of measured speed / expected alone on its types; (R,) machine with most of its workers, -1 = none."""
+    """(R,) log of measured speed / expected alone on its types; (R,) machine with most of its workers, -1 = none.
+
+    Where nothing is measured, the first is nan, and whatever comes of it: nobody learns from that.
+    """
     runs = view.run_id.shape[0]
     expected, most = np.full(runs, np.inf), np.zeros(runs, np.int64)
     main = np.full(runs, -1, np.int64)
@@ -197,9 +202,9 @@ def measure_speeds(view, known):
         expected[r] = min(expected[r], known.speed[view.run_kind[r], known.type[m]])
         if view.row_workers[p] > most[r]:
             most[r], main[r] = view.row_workers[p], m
-    ratio = np.zeros(runs)
+    ratio = np.full(runs, 0.0 if known.measured[0] > 0.0 else np.nan)
     for r in range(runs):
-        if main[r] >= 0:
+        if main[r] >= 0 and known.measured[0] > 0.0:
             ratio[r] = np.log(max(view.run_speed[r], 1e-3) / max(expected[r], 1e-3))
     return ratio, main
 
@@ -220,7 +225,7 @@ def measure_machines(view, known, ratio, main):
         feels[m] += known.network[view.run_kind[r]]
     seen, speed = np.zeros(machines), np.zeros(machines)
     for r in range(runs):
-        if main[r] >= 0:
+        if main[r] >= 0 and not np.isnan(ratio[r]):
             seen[main[r]] += 1.0
             speed[main[r]] += ratio[r]
     in_rack = np.zeros(racks)

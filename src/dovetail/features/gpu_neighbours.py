@@ -70,6 +70,7 @@ def measure_surprise(view, known, about, pressure, ratio):
     """(R,) what is left of `ratio`, the log of measured speed / expected alone, when company and distance are counted.
 
     What is above 0 is faster than it should be: its machines are in a good mood, or something is not as it was learned.
+    nan: its speed is not measured.
     """
     runs = view.run_id.shape[0]
     slowed, machines = np.zeros(runs), np.zeros(runs, np.int64)

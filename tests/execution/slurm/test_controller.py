@@ -237,6 +237,22 @@ def test_cancelled_and_vanished_jobs_are_forgotten() -> None:
     assert control.counts == {"queued": 0, "told": 0, "running": 1}
 
 
+def test_a_job_that_its_user_changes_is_looked_at_anew() -> None:
+    changing = {2: {"gres_per_node": "gres:gpu:1"}, 3: {"gres_per_node": "gres:gpu:5"}, 4: {"partition": "other"}}
+    jobs = [a_job(1, "gres:gpu:3"), *(a_job(number, "gres:gpu:4") for number in changing)]
+    slurm, control = PaperSlurm(jobs, [a_node("n1", partitions=frozenset({"gpu", "other"}))]), controller()
+    assert told(step(slurm, control)) == {1: ("n1",)}
+    for number, change in changing.items():
+        slurm.jobs[number] = replace(slurm.jobs[number], **change)
+    instructions = step(slurm, control)
+    assert told(instructions) == {2: ("n1",)}, "it fits now"
+    assert [one.job for one in instructions if isinstance(one, LetGo)] == [3, 4]
+    assert [note.text.partition(": ")[2] for note in slurm.events("back")] == [
+        "needs more than the partition gpu has, even if all of it were free",
+        "it is not in our partition any more",
+    ]
+
+
 def test_a_job_of_several_tasks_gets_no_other_nodes_and_loses_that_with_its_place() -> None:
     tasks = {"tasks": 2, "cpus": 2, "gres_per_node": "", "gres_per_task": "gres:gpu:2", "memory_per_node": False}
     slurm, control = paper(a_job(1, **tasks), a_job(2)), controller()
@@ -362,6 +378,19 @@ def test_a_scheduler_that_starts_nothing_loses_the_jobs() -> None:
         last = step(slurm, control)
     assert [one.job for one in last if isinstance(one, LetGo)] == [1, 2]
     assert "starts nothing" in slurm.events("back")[0].text
+
+
+@pytest.mark.parametrize("trouble", ["", "is drained"])
+def test_a_scheduler_may_wait_for_somebody_elses_job(trouble: str) -> None:
+    """And is asked again when it has ended, even where no room comes of it."""
+    others = a_job(9, state="RUNNING", nodes=("n2",), start_s=START_S, partition="other")
+    slurm, control = paper(a_job(1), others), controller(scheduler=OnlyTheFirst())
+    slurm.nodes["n2"] = replace(slurm.nodes["n2"], trouble=trouble)
+    for _ in range(6):
+        assert not told(step(slurm, control)) and control.counts["queued"] == 1
+    assert slurm.events("waits") and not slurm.events("back")
+    slurm.end(9)
+    assert told(step(slurm, control)) == {1: ("n1",)}
 
 
 class Wrong(FifoFirstFit):

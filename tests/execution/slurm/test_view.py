@@ -19,7 +19,9 @@ from dovetail.execution.engines.slurm.room import Room
 from dovetail.execution.engines.slurm.shape import Shape, shape_of
 from dovetail.execution.engines.slurm.trace import Trace, is_marked, said, trace_of, traced
 from dovetail.execution.engines.slurm.view import Numbers, Waiting, running_of, view_of
-from dovetail.features.gpu_measure import Known, measure_speeds
+from dovetail.features.gpu import MACHINE_COLUMNS, GpuFeatures
+from dovetail.features.gpu_neighbours import Pressure, measure_pressure, measure_surprise
+from dovetail.schedulers.learned.das.scheduler import Das
 
 V100, A100 = TYPE_INDEX["V100"], TYPE_INDEX["A100"]
 
@@ -185,7 +187,7 @@ def test_the_view() -> None:
 
 
 def test_a_running_job_is_as_fast_as_its_kind_on_the_slowest_of_its_types() -> None:
-    """So a learned scheduler finds no surprise in it; and it ends when it is estimated to."""
+    """So it ends when it is estimated to.  Nobody measured it, which schedulers are told."""
     speed = np.ones((2, len(TYPE_INDEX)))
     speed[0, [V100, A100]] = 0.8, 1.6
     speed[1, A100] = 0.0
@@ -202,8 +204,34 @@ def test_a_running_job_is_as_fast_as_its_kind_on_the_slowest_of_its_types() -> N
     view = view_of(cluster, room, [], running, now_s, numbers, Estimates("dovetail"))
     assert view.run_speed.tolist() == [0.8, 1.6, 1.0], "odd runs, whatever is said of it"
     assert (view.run_left_s / view.run_speed).tolist() == pytest.approx([500.0] * 3)
-    ratio, _ = measure_speeds(view, Known.of(cluster.info))
-    assert ratio[:2].tolist() == [0.0, 0.0]
+    assert not cluster.info.speed_is_measured
+
+
+def test_das_learns_nothing_from_speeds_that_nobody_measured() -> None:
+    """Not of jobs in company, nor of one on two nodes, whose speed would be a surprise if it were as it is said."""
+    cluster = cluster_of([a_node("n1"), a_node("n2")], {}, Kinds.of(default_speeds()), "V100")
+    pair = Shape(2, 1, 1, 1.0, kind=cluster.kind_of("resnet-18-b16"), spread=True)
+    waiting = [Waiting(a_job(1, limit_s=600.0), pair), Waiting(a_job(2, limit_s=600.0), pair._replace(workers=1))]
+    das = Das()
+    das.reset(cluster.info, np.random.default_rng(0))
+    numbers, estimates, room = Numbers(START_S), Estimates("dovetail"), Room.empty(cluster.info)
+    das.decide(view_of(cluster, room, waiting, [], START_S + 100.0, numbers, estimates))
+    assert das._memory.placed[0] == 2
+    held = ("gpu:1", "gpu:1")
+    jobs = [(a_job(1, nodes=("n1", "n2"), gres_held=held), pair), (a_job(2, nodes=("n1",), gres_held=held[:1]), None)]
+    running = [one for job, shape in jobs if (one := running_of(replace(job, start_s=START_S), cluster, 0, shape))]
+    third = Waiting(a_job(3, limit_s=600.0), pair)
+    view = view_of(cluster, room, [third], running, START_S + 200.0, numbers, estimates)
+    das.decide(view)
+    assert set(view.run_id.tolist()) == {0, 1} and not das._memory.seen.any()
+    features = GpuFeatures(cluster.info)
+    ratio, main = features.speeds(view)
+    assert np.isnan(ratio).all()
+    assert not features.machines(view, ratio, main)[:, MACHINE_COLUMNS.index("speed of its jobs, as expected")].any()
+    pressure = Pressure(*measure_pressure(view, das._about))
+    assert np.isnan(measure_surprise(view, features.known, das._about, pressure, ratio)).all()
+    taken_for_measured = measure_surprise(view, features.known, das._about, pressure, np.zeros(2))
+    assert (taken_for_measured > 0.01).all()
 
 
 def test_where_the_tasks_of_a_free_job_went() -> None:

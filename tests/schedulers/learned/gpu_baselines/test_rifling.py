@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,10 @@ def test_goes_where_the_table_says(tidy: float, learned: float) -> None:
     assert rifling.table[numbers[1]] == pytest.approx(0.5 + 0.1 * (learned - 0.5))
     rifling.decide(later)  # once is enough
     assert rifling.table[numbers[1]] == pytest.approx(0.5 + 0.1 * (learned - 0.5))
+    rifling.reset(replace(info, speed_is_measured=False), np.random.default_rng(0))
+    rifling.decide(view)
+    rifling.decide(later)
+    assert rifling.table[numbers[1]] == 0.5, "nothing was measured"
     rifling.reset(info, np.random.default_rng(0))
     assert np.array_equal(rifling.table, table)
 

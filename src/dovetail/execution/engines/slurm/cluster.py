@@ -97,6 +97,7 @@ def cluster_of(nodes: Sequence[SlurmNode], racks: Mapping[str, int], kinds: Kind
         kind_speed=speed,
         kind_network=np.append(kinds.network, kinds.network.mean() if kinds.name else 0.0),
         max_users=MAX_USERS,
+        speed_is_measured=False,
     )
     machine = {node.name: place for place, node in enumerate(nodes)}
     return Cluster(info, machine, shards.pop() if len(shards) == 1 else 0, tuple(notices))

@@ -90,7 +90,7 @@ class SlurmController:
         self._jobs: dict[int, SlurmJob] = {}
         self._site: Site | None = None
         self._numbers: Numbers | None = None
-        self._asked: object = None  # what was free, and who waited, when the scheduler was asked last
+        self._asked: object = None  # what was free, who waited and who ran, when the scheduler was asked last
         self._stalls = 0
         self._out: list[Instruction] = []
 
@@ -319,6 +319,7 @@ class SlurmController:
         room = site.room((mine.shape, mine.told) for mine in self._mine.values() if mine.phase == TOLD)
         state = (
             tuple(one.job.job_id for one in waiting),
+            tuple(job.job_id for job in seen.jobs if job.holds_nodes),  # one may end where no room comes of it
             room.up.tobytes(),
             room.devices.tobytes(),
             room.cpus.tobytes(),
@@ -341,7 +342,7 @@ class SlurmController:
             self._tell(start, seen)
         self._tell_passed(passed, seen)
         self._asked = state if not starts else None
-        self._mind_stalls(bool(starts), bool(passed))
+        self._mind_stalls(bool(starts), bool(passed), bool(running))
 
     def _tell(self, start: Start, seen: Observation) -> None:
         job, decision = start.waiting.job, start.decision
@@ -382,9 +383,12 @@ class SlurmController:
                 self._say("waits", text, job.job_id, waited_s=seen.now_s - job.submit_s)
         self._passed = (self._passed & self._jobs.keys()) | {one.job.job_id for one in passed}
 
-    def _mind_stalls(self, started: bool, could: bool) -> None:
-        """A scheduler that starts nothing on an idle cluster would never be asked again."""
-        busy = any(mine.phase != QUEUED for mine in self._mine.values())
+    def _mind_stalls(self, started: bool, could: bool, runs: bool) -> None:
+        """A scheduler that starts nothing on an idle cluster would never be asked again.
+
+        Where anything runs, also somebody else's job, it may wait for that: it is asked again when it ends.
+        """
+        busy = runs or any(mine.phase != QUEUED for mine in self._mine.values())
         self._stalls = 0 if started or busy or not could or not self._options.act else self._stalls + 1
         if self._stalls >= STALLS:
             self._stalls = 0

@@ -86,7 +86,7 @@ def give_back(client: SlurmClient, is_ours: Callable[[str], bool]) -> tuple[int,
     given = left = 0
     for job in client.jobs():
         trace = trace_of(job)
-        if trace is None or not is_ours(trace.owner) or trace.state in (FREE, BACK) or job.is_ended:
+        if trace is None or not is_ours(trace.owner) or not is_looked_after(job, trace):
             continue
         if not job.is_pending:
             left += trace.state == TOLD
@@ -100,6 +100,11 @@ def give_back(client: SlurmClient, is_ours: Callable[[str], bool]) -> tuple[int,
             client.release([job.job_id])
         given += 1
     return given, left
+
+
+def is_looked_after(job: SlurmJob, trace: Trace) -> bool:
+    """By whoever left the trace, if he is alive."""
+    return trace.state not in (FREE, BACK) and not job.is_ended
 
 
 def release_handed_in(client: SlurmClient, options: SlurmOptions) -> None:

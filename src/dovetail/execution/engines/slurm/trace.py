@@ -63,6 +63,10 @@ def this_owner(host: str) -> str:
     return f"{host}/{os.getpid()}/{_ticks(os.getpid())}"
 
 
+def host_of(owner: str) -> str:
+    return owner.rsplit("/", 2)[0]
+
+
 def is_dead(owner: str, host: str) -> bool:
     """Only what ran on this host can be known to be dead."""
     where, _, rest = owner.rpartition("/")[0].rpartition("/")

@@ -1,8 +1,9 @@
 """Slurm's queue and nodes as the view that schedulers are given.
 
 What Slurm does not know is said in the mildest way: a running job is as fast as its kind is alone on the slowest of its
-types of GPUs, so that nobody is surprised by it, and a job that starts again starts from the beginning.  Jobs of others
-that run on the same machines are in the view too, for they press on them and end.
+types of GPUs, of which schedulers are told that nobody measured it (`GpuInfo.speed_is_measured`), and a job that starts
+again starts from the beginning.  Jobs of others that run on the same machines are in the view too, for they press on
+them and end.
 """
 
 from __future__ import annotations

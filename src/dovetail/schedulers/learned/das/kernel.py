@@ -269,6 +269,7 @@ def decide(view: GpuView, params: Floats, state: Ints, starts: Ints, machines: I
         _table(params, state, KNOWN + 6),
         _flat(params, state, KNOWN + 7),
         _flat(params, state, KNOWN + 8),
+        _flat(params, state, KNOWN + 9),
     )
     about = Neighbours(
         _table(params, state, ABOUT),

@@ -57,11 +57,12 @@ def remember(memory, job_id, node, walk, machine):
 
 @njit(**OPTIONS)
 def observe(memory, time_s, run_id, surprise):
+    """What is nan was not measured, and is not remembered."""
     for place in range(memory.job_id.shape[0]):
         if memory.job_id[place] == NOBODY:
             continue
         for r in range(run_id.shape[0]):
-            if run_id[r] == memory.job_id[place]:
+            if run_id[r] == memory.job_id[place] and not np.isnan(surprise[r]):
                 before = memory.surprise[place] if memory.seen[place] else surprise[r]
                 memory.surprise[place] = before + FRESH * (surprise[r] - before)
                 memory.seen[place] += 1

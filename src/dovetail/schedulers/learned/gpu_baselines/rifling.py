@@ -104,6 +104,7 @@ class Rifling(QueueScheduler):
     def reset(self, info: GpuInfo, rng: np.random.Generator) -> None:
         super().reset(info, rng)
         self.place.table = self._first.copy()
+        self._learns = self.params.learn and info.speed_is_measured
         # job -> states with what was left free, and the value of what came next
         self._pending: dict[int, tuple[list[tuple[int, float]], float]] = {}
         self._last = -1
@@ -114,13 +115,13 @@ class Rifling(QueueScheduler):
         return self.place.table
 
     def decide(self, view: GpuView) -> Sequence[GpuDecision]:
-        if self.params.learn:
+        if self._learns:
             self._learn(view)
         return super().decide(view)
 
     def begun(self, view: GpuView, job: int) -> None:
         """What the gang chose is looked at again when its speed is known."""
-        if not self.params.learn:
+        if not self._learns:
             return
         number = int(view.job_id[job])
         if self._last in self._pending:
