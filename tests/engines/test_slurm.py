@@ -17,10 +17,12 @@ from typing import Any
 import pytest
 from tests.engines.virtual_slurm import USER, VirtualSlurm, wait_until, why_not
 
+from dovetail import SCHEDULERS
 from dovetail.execution.engines.slurm.client import SlurmClient
 from dovetail.execution.engines.slurm.errors import SlurmError
 from dovetail.execution.engines.slurm.hostlist import expand
 from dovetail.execution.engines.slurm.jobs import parse_jobs
+from dovetail.execution.engines.slurm.rehearsal import rehearse
 from dovetail.execution.engines.slurm.trace import trace_of
 
 FIFO, LEARNED = "gpu/fifo+first-fit", "gpu/das"
@@ -149,6 +151,7 @@ def is_free(job: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("scheduler", [FIFO, LEARNED])
 def test_forty_jobs_while_a_node_and_dovetail_are_killed(slurm: VirtualSlurm, tmp_path: Path, scheduler: str) -> None:
+    rehearse(SCHEDULERS.create(scheduler))  # compiled once, for all processes: jobs must not wait for that
     held = slurm.submit(*SMALL, "--hold")
     jobs = submit_forty(slurm)
     other = slurm.submit(*SMALL, "-p", "other", "--begin=now+600", "--comment=dovetail")
