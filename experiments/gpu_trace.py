@@ -9,7 +9,9 @@ no job; gaps within a window are as recorded, stretched to the load.  The cluste
 of machines, small enough that so few jobs fill it.  Jobs of more than six hours are left out: they are a twentieth of
 the jobs, most of them services, and a window would be about one or two of them.
 
-A network for it learns from the first part, which this makes in OUT:
+Only networks of `gpu/das` given by --das may have learned from it: `gpu/dl2` and `gpu/rifling` are the bundled ones, of
+the presets, and were not trained anew on the trace.  A network for it learns from the first part, which this makes in
+OUT:
 
     dovetail train gpu --workload OUT/parts/train --arrivals trace --jobs 139 --load 1 --out runs/das
 
@@ -72,7 +74,8 @@ def main() -> None:
     texts = [
         f"The {args.part} part of the trace, {args.seeds} windows of {args.jobs} jobs that share none, on "
         f"`{CLUSTER}`; jobs of up to {LONGEST_S / 3600:g} hours. Means with 95 % intervals (bootstrap over windows); "
-        "differences are paired, window by window. Published: the baselines of the paper of DAS."
+        "differences are paired, window by window. Published: the baselines of the paper of DAS; of those that learn, "
+        "`gpu/dl2` and `gpu/rifling` are the bundled ones, trained on presets and not anew on the trace."
     ]
     for load, point in zip(args.load, points, strict=True):
         texts.append(f"## Load {load:g}\n\n{scheduler_table(point, titles)}")

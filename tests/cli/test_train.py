@@ -118,6 +118,21 @@ def test_bad_input(tmp_path: Path, words: list[str], says: str, capsys: pytest.C
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("family", "words"),
+    [("gpu", ("communicate", "width", "rules")), ("stream", ("sampler", "width", "lessons")), ("elastic", ("width",))],
+)
+def test_an_unknown_key_is_told_all_that_are_known(
+    tmp_path: Path, family: str, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of the plan and those of the network's shape, which are set by the same option."""
+    assert main(["train", family, "--set", "nonsense=3", "--out", str(tmp_path / "run")]) == 2
+    found = capsys.readouterr().err
+    assert all(f"{word}," in found or f"{word})" in found for word in words) and "more)" not in found
+    assert main(["train", family, "--set", "widht=3", "--out", str(tmp_path / "run")]) == 2
+    assert "did you mean 'width'?" in capsys.readouterr().err
+
+
 def test_a_place_that_cannot_be_written_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("mine")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):

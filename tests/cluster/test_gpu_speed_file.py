@@ -96,6 +96,16 @@ def test_every_fault_is_found_in_lines(tmp_path, text, faults):
 
 
 @pytest.mark.parametrize(
+    ("speed", "says"),
+    [("-1", "-1 is below 0"), ("x", "not a number: 'x'"), ("nan", "not a number"), ("1e13", "above 1e+12")],
+)
+def test_what_is_wrong_with_a_speed_is_said(tmp_path, speed, says):
+    with pytest.raises(InvalidWorkload) as error:
+        read_speeds(write(tmp_path, f"type,kind,speed\nV100,a,{speed}\n"))
+    assert says in str(error.value) and "a number from 0 upwards" in str(error.value)
+
+
+@pytest.mark.parametrize(
     ("values", "field"),
     [
         ("[1]", None),

@@ -54,3 +54,13 @@ def test_a_witness_changes_nothing_and_sees_speeds() -> None:
     assert len(samples.kind) > 60 and (samples.host >= 0).all() and (samples.device >= 0).all()
     apart = (samples.host.sum(axis=1) == 0) & (samples.device.sum(axis=1) == 0)
     assert samples.log_ratio[apart].mean() > samples.log_ratio[~apart].mean()
+
+
+def test_kinds_that_speeds_are_known_of_and_no_job_has() -> None:
+    """Recorded jobs are of a few kinds; the world knows the speeds of more."""
+    opened = GpuSetting("small:kinds=[lm-b20,a3c]", jobs=40).open()
+    sequence = opened.sequence(0)
+    there = tuple(sequence.kind_name[kind] for kind in np.unique(sequence.kind))
+    witness = Witness(SCHEDULERS.create("gpu/fifo+pack"), there)
+    opened.run(opened.world(sequence, SeedTree(0)), witness, np.random.default_rng(0))
+    assert len(there) < 5 and witness.samples().host.shape[1] == len(there)

@@ -104,7 +104,7 @@ def test_drawn_from_a_record():
         (lambda: open_gpu("no/such"), "no such directory"),
         (lambda: sequence(open_gpu("small"), arrivals=GpuArrivals("trace")), "no recorded jobs"),
         (lambda: sequence(open_gpu("small"), jobs=10**8), "1 to 10,000,000"),
-        (lambda: sequence(recorded(), jobs=9), "9 jobs in a row asked for, 4 were recorded"),
+        (lambda: sequence(recorded(), jobs=9), "9 jobs in a row asked for, 4 were recorded; --arrivals poisson draws"),
         (lambda: sequence(recorded((0.0, 0.0)), arrivals=GpuArrivals("trace", load=1.0)), "all at once"),
         (lambda: sequence(open_gpu("small:cpu_share=1,shared_share=0,gang_share=0")), "jobs without GPUs"),
     ],

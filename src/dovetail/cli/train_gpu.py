@@ -12,7 +12,7 @@ from dovetail.cli.arguments import read_arguments
 from dovetail.cli.exit_codes import EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note
 from dovetail.cli.options_gpu import GpuArguments
-from dovetail.cli.train_options import PLAIN, add_learning, check_learning, training_command
+from dovetail.cli.train_options import PLAIN, add_learning, check_learning, check_set, training_command
 from dovetail.core.errors import ConfigError, UnknownName
 from dovetail.core.spec import parse_assignments, read_overrides, split_specs
 
@@ -64,6 +64,7 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
         raise UnknownName("profile", args.profile, PROFILES)
     given = parse_assignments("--set", args.set)
     names = {one.name for one in fields(DasShape)} - {"kinds"}
+    check_set(given, {*names, *(one.name for one in fields(MappoPlan))})
     start = load_network(args.start) if args.start else None
     if start is not None and names & set(given):
         raise ConfigError(f"--start: the network has its shape; leave out --set {sorted(names & set(given))[0]}")

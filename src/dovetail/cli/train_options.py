@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from dovetail.cli.arguments import Arguments
 from dovetail.core.errors import ConfigError
+from dovetail.core.suggest import did_you_mean
 
 PLAIN: dict[str, Any] = {"seed": 0, "seeds": 20, "schedulers": ("all",)}
 """Of the options of comparisons: what a recorded command leaves out."""
@@ -34,6 +36,13 @@ def check_learning(args: argparse.Namespace) -> None:
         raise ConfigError(f"workers is {args.workers}; expected at least 1")
     if args.minutes is not None and not args.minutes > 0:
         raise ConfigError(f"minutes is {args.minutes:g}; expected more than 0")
+
+
+def check_set(given: Mapping[str, str], known: Collection[str]) -> None:
+    """Keys of --set, before they are shared out: what is refused is told all that `known` has, not a part's own."""
+    for key in given:
+        if key.partition(".")[0] not in known:
+            raise ConfigError(f"--set: {key}: unknown key{did_you_mean(key, known, len(known))}")
 
 
 def training_command(args: argparse.Namespace, asked: Arguments, *more: str) -> str:

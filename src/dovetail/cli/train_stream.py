@@ -12,7 +12,7 @@ from dovetail.cli.arguments import read_arguments
 from dovetail.cli.exit_codes import EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note
 from dovetail.cli.options_stream import StreamArguments
-from dovetail.cli.train_options import PLAIN, add_learning, check_learning, training_command
+from dovetail.cli.train_options import PLAIN, add_learning, check_learning, check_set, training_command
 from dovetail.core.errors import UnknownName
 from dovetail.core.spec import parse_assignments, read_overrides, split_specs
 
@@ -72,6 +72,7 @@ def _job(args: argparse.Namespace, asked: StreamArguments) -> StreamTrainJob:
         raise UnknownName("kind of network", args.network, KINDS)
     given = parse_assignments("--set", args.set)
     names = {one.name for one in fields(StreamShape)}
+    check_set(given, {*names, *(one.name for one in fields(StreamPlan))})
     for_shape = {key: value for key, value in given.items() if key in names}
     shape = build(StreamShape, read_overrides(StreamShape, for_shape, "--set"), "--set")
     rest = {key: value for key, value in given.items() if key not in names}

@@ -237,7 +237,11 @@ class _Reading:
         except ValueError:
             value = math.nan
         if not least <= value <= _MOST:
-            self.refuse(number, place or name, f"not a number: {text!r}"[:100], f"a number from {least:g} upwards")
+            if math.isnan(value):
+                problem = f"not a number: {text!r}"
+            else:
+                problem = f"{value:g} is {f'below {least:g}' if value < least else f'above {_MOST:g}'}"
+            self.refuse(number, place or name, problem[:100], f"a number from {least:g} upwards")
             return None
         return value
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 _LISTED = 12  # beyond this, a list of all known names hides the message
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of an error message: the nearest known name, else all of them when they are few.
+def did_you_mean(word: str, known: Iterable[str], listed: int = _LISTED) -> str:
+    """The end of an error message: the nearest known name, else the first `listed` of them.
 
     Names of the form `family/name` are also matched on the part after the slash, so that
     `fifo` finds `dag/fifo`.  A family that is right says nothing about the name: with one, only
@@ -31,8 +31,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if meant:
         return f"; did you mean {' or '.join(map(repr, meant))}?"
     choice = relatives or names
-    more = "" if len(choice) <= _LISTED else f", and {len(choice) - _LISTED} more"
-    return f" (known: {', '.join(choice[:_LISTED])}{more})"
+    more = "" if len(choice) <= listed else f", and {len(choice) - listed} more"
+    return f" (known: {', '.join(choice[:listed])}{more})"
 
 
 def _parts(name: str) -> tuple[str, str]:

@@ -2,7 +2,13 @@
 
 A job that was started is let wait, or the other way round; a job that might have started goes before the one that went
 first; a job stands on another machine.  Everything else is as it was: the same jobs, the same luck, the same network.
-What the others cost from then on, less and less the later they come, is the worth of that one decision.
+What the others cost from then on, less and less the later they come, is the worth of it.
+
+The other way is had by a number that is added to a score of that job, just enough at that decision (`nudge_of`).  It
+stays with the job for as long as it waits: one that is let wait is held back at later decisions, too, until that much
+more speaks for it, and one that goes before another may go before more of them.  So the worth is that of the lasting
+offset for this job from the decision on, which is more than the one answer.  Before it, hardly anything changes: forks
+are the first time that a job is let wait or is not first, or its start.
 
 Decisions are drawn that are close: those for which little spoke, on the scale of the agent's noise.  An episode has one
 fork: what an earlier one has changed is still there when the next comes, and would be taken for its doing.

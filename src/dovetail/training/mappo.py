@@ -1,9 +1,10 @@
 """MAPPO (Yu et al., 2022) for the two agents of DAS: clipped policy gradients that both agents share the advantage of.
 
 A round replays job sequences.  Each is played once as the network is (`das_recorder`), and then, compiled, many times
-with a decision or two taken the other way (`forks`): who starts, who goes first, which machine.  All else is the same,
-jobs and luck, so what the others then cost is the advantage of that one decision, and of nothing else; it is the same
-for both agents.  Costs are the time in the system and the fees, each in units of its mean; those of later jobs fade.
+with one job's score moved such that a decision goes the other way (`forks`): who starts, who goes first, which machine.
+The offset stays while that job waits.  All else is the same, jobs and luck, so what the others then cost is the
+advantage of that offset, which is taken for that of the decision; it is the same for both agents.  Costs are the time
+in the system and the fees, each in units of its mean; those of later jobs fade.
 
 An agent's policy is its scores plus noise of a logistic distribution: with x what speaks for one of two alternatives
 and s the noise, it takes that one with probability p = 1 / (1 + exp(-x / s)).  Both were played, so the expectation

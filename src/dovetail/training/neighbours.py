@@ -51,7 +51,8 @@ class Witness:
     def reset(self, info: GpuInfo, rng: np.random.Generator) -> None:
         self._scheduler.reset(info, rng)
         self._features = GpuFeatures(info)
-        self._row = np.array([self._kinds.index(name) for name in info.kind_name], np.int64)
+        place = {name: row for row, name in enumerate(self._kinds)}
+        self._row = np.array([place.get(name, -1) for name in info.kind_name], np.int64)  # -1: no job is of that kind
         self._last: dict[int, tuple[float, float]] = {}
         self._seen: list[Samples] = []
 

@@ -130,6 +130,7 @@ class GpuSource:
             raise DovetailError(
                 f"workload {self.name}: {num_jobs} jobs in a row asked for, {record.num_jobs} were recorded"
                 + (f" that fit the cluster ({lost} do not)" if lost else "")
+                + "; --arrivals poisson draws as many as you like from them, --jobs has windows of fewer"
             )
         if arrivals.apart:
             there = record.num_jobs // num_jobs

@@ -1,4 +1,4 @@
-"""Every bundled DAS network still does what its card says, on some of the held-out sequences."""
+"""Every bundled DAS network still does what its card says, on the same held-out sequences."""
 
 from __future__ import annotations
 
@@ -21,16 +21,29 @@ SEQUENCES = 12
 
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.stem)
-def test_the_claim_holds_on_some_of_the_sequences(card: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--seeds", str(SEQUENCES), "--schedulers", ",".join(RIVALS), "--workers", "1", "--json"]
+def test_the_claim_holds(card: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On all sequences of the card: there the ratios are the same, but for what another processor rounds otherwise."""
+    held_out = json.loads(card.read_text())["held_out"]
+    first, last = held_out["seeds"]
+    words = [
+        "--seed",
+        str(first),
+        "--seeds",
+        str(last - first + 1),
+        "--schedulers",
+        ",".join(RIVALS),
+        "--workers",
+        "1",
+        "--json",
+    ]
     assert main(["evaluate", card.stem, *words]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     found = {row["scheduler"]: row["metrics"]["avg_jct_s"]["mean"] for row in rows}
-    claimed = {name: value["mean"] for name, value in json.loads(card.read_text())["held_out"]["avg_jct_s"].items()}
+    claimed = {name: value["mean"] for name, value in held_out["avg_jct_s"].items()}
     for rival in RIVALS:
         ratio, on_card = (values["gpu/das"] / values[rival] for values in (found, claimed))
-        assert ratio < 1.0 or rival != BEATEN, f"{card.stem}: not below {rival} on {SEQUENCES} sequences"
-        assert ratio == pytest.approx(on_card, abs=0.1), f"{card.stem}: the card says {on_card:.3f} of {rival}"
+        assert ratio < 1.0 or rival != BEATEN, f"{card.stem}: not below {rival}"
+        assert ratio == pytest.approx(on_card, abs=0.02), f"{card.stem}: the card says {on_card:.3f} of {rival}"
 
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.stem)
