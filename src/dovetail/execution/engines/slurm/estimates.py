@@ -1,4 +1,4 @@
-"""How long a job may take: what its user says, what jobs of that user and name took before, or its time limit."""
+"""How long a job of Slurm will take: what jobs of that user and name took, what its user says, or its time limit."""
 
 from __future__ import annotations
 
