@@ -41,7 +41,7 @@ _add("elastic/rrh", "heuristic.elastic.rrh:Rrh", "risk and reward: jobs with eno
 _add(
     "elastic/dorm",
     "heuristic.elastic.dorm:Dorm",
-    "most utilisation, unfairness and change bounded: LP, exchanges, else MILP",
+    "most utilisation, change and unfairness bounded: LP, then MILP",
 )
 _add("elastic/edf", "heuristic.elastic.edf:Edf", "the job that is due first, as many workers as fit")
 _add("elastic/srtf", "heuristic.elastic.srtf:Srtf", "the job with the least work left, as many workers as fit")
