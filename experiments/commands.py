@@ -13,7 +13,7 @@ from typing import Any
 
 from dovetail.training.run_directory import STATE
 
-STATE_OF_DAG = "state.pt"
+STATE_OF_DAG = "state.pt"  # `dag_run.STATE`, which cannot be imported without torch
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from commands import RESULTS, dovetail, publish, table, trained
 from gpu_ablation import with_mean_of
 from gpu_settings import Point, read_point
-from stream_settings import DAY_S, PARTS, parts_of, spec_of_network
+from stream_settings import DAY_S, PARTS, add_options, parts_of, spec_of_network
 
 from dovetail.evaluation.statistics import bootstrap_mean
 
@@ -117,12 +117,7 @@ def draw(points: Sequence[Point], file: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with clarknet_per_min.csv")
-    parser.add_argument("--training-seeds", type=int, default=2)
-    parser.add_argument("--seeds", type=int, default=10, help="windows of the test (10)")
-    parser.add_argument("--workers", type=int, default=1, help="processes (1)")
-    parser.add_argument("--out", type=Path, default=Path("runs/stream_sensitivity"))
-    parser.add_argument("--write", action="store_true", help="record tables and picture in experiments/results/")
+    add_options(parser, Path("runs/stream_sensitivity"), training_seeds=2)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     rates = parts_of(args.data / "clarknet_per_min.csv", args.out, PARTS)

@@ -152,18 +152,22 @@ def figure_table(points: Sequence[Point], names: Sequence[str]) -> str:
     return table(["autoscaler", *FIGURES], lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser, out: Path, training_seeds: int) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with clarknet_per_min.csv, nasa_workload.tbz2")
-    parser.add_argument("--only", nargs="+", choices=JOBS, default=JOBS, metavar="JOB")
-    parser.add_argument("--networks", nargs="*", choices=NETWORKS, default=NETWORKS, metavar="KIND")
-    parser.add_argument("--training-seeds", type=int, default=5)
-    parser.add_argument("--whole-graph-seeds", type=int, help="of those that read the whole graph, if fewer")
-    parser.add_argument("--profile", default="quick", help="of training (quick)")
+    parser.add_argument("--training-seeds", type=int, default=training_seeds, help=f"networks ({training_seeds})")
     parser.add_argument("--seeds", type=int, default=10, help="windows of the test (10)")
     parser.add_argument("--workers", type=int, default=1, help="processes (1)")
-    parser.add_argument("--out", type=Path, default=Path("runs/stream_settings"))
-    parser.add_argument("--write", action="store_true", help="record the tables in experiments/results/")
+    parser.add_argument("--out", type=Path, default=out)
+    parser.add_argument("--write", action="store_true", help="record what comes out in experiments/results/")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_options(parser, Path("runs/stream_settings"), training_seeds=5)
+    parser.add_argument("--only", nargs="+", choices=JOBS, default=JOBS, metavar="JOB")
+    parser.add_argument("--networks", nargs="*", choices=NETWORKS, default=NETWORKS, metavar="KIND")
+    parser.add_argument("--whole-graph-seeds", type=int, help="of those that read the whole graph, if fewer")
+    parser.add_argument("--profile", default="quick", help="of training (quick)")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     rates = parts_of(args.data / "clarknet_per_min.csv", args.out, PARTS)
