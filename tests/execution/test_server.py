@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import sqlite3
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -177,18 +178,17 @@ def test_what_was_learned_is_kept_from_one_engine_to_the_next(directory: Path, t
 
 
 class Unprepared(Broken):
-    """Takes its time when it is made, and again for the first decision of its kind in this process."""
+    """Is not made before the test lets it, and does not decide for the first time before the test lets it."""
 
-    is_ready = False
+    may_be_made = threading.Event()
+    may_decide = threading.Event()
 
     def __init__(self) -> None:
-        time.sleep(0.3)
+        assert self.may_be_made.wait(30.0), "while it is being made, nothing else happens"
         super().__init__("", 0)
 
     def decide(self, view: Any) -> Any:
-        if not Unprepared.is_ready:
-            time.sleep(1.0)
-            Unprepared.is_ready = True
+        assert self.may_decide.wait(30.0), "while it decides for the first time, nothing else happens"
         return self._good.decide(view)
 
 
@@ -196,20 +196,17 @@ def test_the_old_scheduler_goes_on_until_the_new_one_is_ready(directory: Path, m
     create = SCHEDULERS.create
     monkeypatch.setattr(SCHEDULERS, "create", lambda name: Unprepared() if name == "dag/unprepared" else create(name))
     with server_in(directory, executors=2) as server:
-        step_until(server, lambda: len(server.executors_up) == 2, "executors")  # from now on it wakes up now and then
-        service, slowest_s = ServerService(server), 0.0
+        service = ServerService(server)
         told: list[Any] = []
-        jobs: list[int] = []
         service.swap("dag/unprepared", told.append)
         service.swap("dag/unprepared", told.append)  # of a client that has lost patience
-        before_s = time.monotonic()
-        while not told:
-            if all(server.jobs[job].has_ended for job in jobs):
-                jobs.append(submit(server, squares(3, f"job {len(jobs)}")))
-            server.step()
-            slowest_s, before_s = max(slowest_s, time.monotonic() - before_s), time.monotonic()
-        assert len(jobs) >= 5, "others were kept waiting"
-        assert slowest_s < 0.3
+        for gate in (Unprepared.may_be_made, Unprepared.may_decide):
+            for number in range(3):
+                finish(server, submit(server, squares(3, f"job {number}")))
+            assert not told
+            assert server.controller.incumbent.name == "dag/fair-spill"
+            gate.set()
+        step_until(server, lambda: bool(told), "a new scheduler")
         assert told == ["dag/unprepared takes over from dag/fair-spill"] * 2
         assert server.controller.incumbent.name == "dag/unprepared"
         finish(server, submit(server, squares(3)))
