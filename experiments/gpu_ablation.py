@@ -17,9 +17,20 @@ import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 from commands import publish, table, trained
-from gpu_settings import FEE, JCT, MINUTE_S, SIZES, Point, das_spec, mean_over, measured, over_sizes, percent
+from gpu_settings import (
+    FEE,
+    JCT,
+    MINUTE_S,
+    SIZES,
+    Point,
+    das_spec,
+    mean_over,
+    measured,
+    over_sizes,
+    percent,
+    with_mean_of,
+)
 
 VARIANTS = {
     "DA": ("communicate=false", "random_walk=false"),
@@ -29,21 +40,9 @@ VARIANTS = {
 }
 TRAINED_ON = ("--jobs", "200")  # and the smallest cluster
 UNEVEN = tuple(f"{size}-uneven" for size in SIZES)
-PLAN = ("neighbours=20", "warm_up=2", "sequences=8", "every=10")
+PLAN = ("neighbours=20", "warm_up=2", "sequences=8", "pairs=32", "every=10")
 RIVALS = ("gpu/mosa", "gpu/malo")  # the best published of every size
 OURS = ("neighbours", "rules")
-
-
-def with_mean_of(point: Point, groups: Mapping[str, Sequence[str]]) -> Point:
-    """And rows that are the means of others, sequence by sequence."""
-    made = {
-        name: {
-            metric: np.mean([point.values[each][metric] for each in members], axis=0)
-            for metric in point.values[members[0]]
-        }
-        for name, members in groups.items()
-    }
-    return Point(point.name, point.values | made, point.run_s)
 
 
 def ablation_table(points: Sequence[Point], variants: Mapping[str, Sequence[str]]) -> str:
@@ -100,7 +99,7 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", choices=(*SIZES, *UNEVEN), metavar="NAME", help="the first is learned on")
     parser.add_argument("--even", action="store_true", help="machines of one kind are alike")
     parser.add_argument("--training-seeds", type=int, default=3)
-    parser.add_argument("--rules", type=int, default=20, help="steps of evolution of the rules of thumb (20)")
+    parser.add_argument("--rules", type=int, default=40, help="steps of evolution (40)")
     parser.add_argument("--iterations", type=int, default=1, help="rounds of MAPPO (1)")
     parser.add_argument("--without", nargs="+", choices=OURS, default=[], metavar="PART", help="set these to 0")
     parser.add_argument("--seeds", type=int, default=20)

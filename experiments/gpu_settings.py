@@ -8,8 +8,10 @@ All schedulers meet the same sequences (seeds 0, 1, ...; training takes others),
 baselines are those that DAS was published with; the others are what users run today, and orders and places of ours.
 The yardstick is the best published one of each size: by completion time for completion times, by fee for fees.
 
-`--das NAME=CHECKPOINT` takes several networks (the bundled one; none: `--das` alone).  A search takes half a minute for
-a sequence on 128 machines; `--searches N` gives it N of them there, and all are then compared with it on these.
+`--das NAME=CHECKPOINT` takes several networks (the bundled one; none: `--das` alone); if they were trained alike with
+other seeds, `--mean` adds a row for what such a network does on average, sequence by sequence.  A search takes
+half a minute for a sequence on 128 machines; `--searches N` gives it N of them there, and all are then compared with it
+on these.
 
 Clusters of one type of GPU and of four have a file each in experiments/results/, which is written whole or not at all.
 
@@ -65,6 +67,7 @@ MIXED = tuple(f"{size}-mixed" for size in SIZES)
 CLUSTERS = {"gpu_settings": ("of one type of GPU", SIZES), "gpu_settings_mixed": ("of four types of GPUs", MIXED)}
 """File of results: clusters, settings."""
 DAS, BUNDLED = "gpu/das", "auto"
+MEAN = "mean"  # of several networks
 JCT, FEE = "avg_jct_s", "avg_fee_usd"
 MINUTE_S = 60.0
 
@@ -121,6 +124,18 @@ def read_point(name: str, directory: Path, seeds: int) -> Point:
     for row in json.loads((directory / "timings.json").read_text(encoding="utf-8"))["rows"]:
         spent.setdefault(spec_of(Entry(row["scheduler"], row["params"])), []).append(row["run_s"])
     return Point(name, values, {spec: float(np.mean(each)) for spec, each in spent.items()})
+
+
+def with_mean_of(point: Point, groups: Mapping[str, Sequence[str]]) -> Point:
+    """And rows that are the means of others, sequence by sequence."""
+    made = {
+        name: {
+            metric: np.mean([point.values[each][metric] for each in members], axis=0)
+            for metric in point.values[members[0]]
+        }
+        for name, members in groups.items()
+    }
+    return Point(point.name, point.values | made, point.run_s)
 
 
 def das_spec(checkpoint: str) -> str:
@@ -226,12 +241,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser, Path("runs/gpu_settings"))
     parser.add_argument("--only", nargs="+", choices=(*SIZES, *MIXED), default=(*SIZES, *MIXED), metavar="NAME")
+    parser.add_argument("--mean", action="store_true", help="and the mean of all networks of --das")
     args = parser.parse_args()
     half = [part for _, part in CLUSTERS.values() if 0 < len(set(part) & set(args.only)) < len(part)]
     if args.write and half:
         parser.error(f"--write records all sizes of a kind of cluster: --only {' '.join(half[0])}")
     titles = shown(args.das)
     points = {name: measured(name, ("--workload", name), list(titles), args) for name in args.only}
+    if args.mean:
+        groups = {MEAN: [das_spec(checkpoint) for _, checkpoint in args.das]}
+        points = {name: with_mean_of(point, groups) for name, point in points.items()}
+        titles[MEAN] = f"**`{DAS}`, mean of {len(args.das)} networks**"
     for file, (kind, names) in CLUSTERS.items():
         here = [points[name] for name in names if name in points]
         if here:

@@ -58,6 +58,7 @@ def test_same_key_twice():
         ("dag/a,dag/b", ["dag/a", "dag/b"]),
         ("dag/a:x=1,y=2,dag/b", ["dag/a:x=1,y=2", "dag/b"]),
         ("dag/a:p=u/v,q=[1,2], dag/b:z=1", ["dag/a:p=u/v,q=[1,2]", "dag/b:z=1"]),
+        ("a:x=1,a:x=[2,3],y=u:v,b", ["a:x=1", "a:x=[2,3],y=u:v", "b"]),
         ("all", ["all"]),
         ("dag/a,,", ["dag/a"]),
         ("", []),

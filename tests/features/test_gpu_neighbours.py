@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import pytest
 
 from dovetail import SCHEDULERS
 from dovetail.cluster.gpu_speed import default_speeds
-from dovetail.core.gpu import GpuInfo, GpuView
+from dovetail.core.gpu import Floats, GpuInfo, GpuView, Ints
 from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.setting_gpu import GpuSetting
-from dovetail.features.gpu import NEIGHBOUR_COLUMNS, START_COLUMNS, GpuFeatures, Queue, Room
+from dovetail.features.gpu import NEIGHBOUR_COLUMNS, START_COLUMNS, Arrivals, GpuFeatures, Queue, Room
 from dovetail.features.gpu_neighbours import (
     Neighbours,
     Pressure,
@@ -26,6 +27,8 @@ from dovetail.sim.gpu import GpuOptions
 
 SETTING = GpuSetting("small", jobs=80, options=GpuOptions(mood_sigma=0.0))
 MIXED = GpuSetting("small-mixed", jobs=80, options=GpuOptions(mood_sigma=0.0))
+GANGS = GpuSetting("small-mixed:gang_share=0.9,shared_share=0,cpu_share=0.05", jobs=80)
+"""Some of them larger than all machines of one type."""
 
 
 def truth(info: GpuInfo) -> Neighbours:
@@ -36,7 +39,7 @@ def truth(info: GpuInfo) -> Neighbours:
 
 
 def seen(setting: GpuSetting, name: str, every: int = 10) -> Iterator[tuple[GpuInfo, GpuView]]:
-    """Some views of a run."""
+    """Some views of a run; each is valid until the next is asked for."""
     opened = setting.open()
     world = opened.world(opened.sequence(3), SeedTree(3))
     scheduler = SCHEDULERS.create(name)
@@ -121,13 +124,14 @@ def slowed(view: GpuView, about: Neighbours, pressure: Pressure, machine: int) -
 
 
 def test_columns_of_starting() -> None:
-    checked = 0
-    for info, view in seen(MIXED, "gpu/srtf+topology", every=2):
-        features, room, queue = GpuFeatures(info), Room.of(view), Queue.of(view)
+    checked, not_on_the_fastest = 0, 0
+    for info, view in chain(seen(MIXED, "gpu/srtf+topology", every=2), seen(GANGS, "gpu/fifo+first-fit", every=2)):
+        features, room, queue, arrivals = GpuFeatures(info), Room.of(view), Queue.of(view), Arrivals.empty()
         queue.passed[0] = 3.0
+        features.notice(view, arrivals)
         fits, possible = features.fitting(view, room)
         for job in np.flatnonzero(possible).tolist():
-            row = dict(zip(START_COLUMNS, features.start(view, room, queue, job, fits[job]), strict=True))
+            row = dict(zip(START_COLUMNS, features.start(view, room, queue, arrivals, job, fits[job]), strict=True))
             workers, need = int(view.job_workers[job]), float(view.job_workers[job] * view.job_gpus[job])
             total = float(info.machine_gpus.sum())
             fewest, left = 0, workers
@@ -135,9 +139,18 @@ def test_columns_of_starting() -> None:
                 if left > 0:
                     fewest, left = fewest + 1, left - taken
             speed = info.kind_speed[view.job_kind[job]]
-            takes = np.bincount(info.machine_type, np.minimum(fits[job], workers), minlength=len(speed))
-            there = speed[takes >= workers].max() if (takes >= workers).any() else speed[takes > 0].min()
-            best = there / speed[np.unique(info.machine_type)].max()
+            gpus, whole = float(view.job_gpus[job]), info.machine_gpus
+            ever = np.full(len(whole), workers) if gpus == 0 else whole // gpus if gpus >= 1 else whole * (1 // gpus)
+            ever = np.minimum(ever, info.machine_cpus // view.job_cpus[job])
+            ever = np.minimum(ever, info.machine_memory // view.job_memory[job])
+
+            def speed_on(room: Ints, speed: Floats = speed, workers: int = workers, info: GpuInfo = info) -> float:
+                """The fastest type with room for all; the slowest with any, if none has."""
+                takes = np.bincount(info.machine_type, np.minimum(room, workers), minlength=len(speed))
+                enough = takes >= workers
+                return float(speed[enough].max() if enough.any() else speed[takes > 0].min())
+
+            best = speed_on(fits[job]) / speed_on(ever)
             left_s = view.run_left_s / view.run_speed
             longer = (view.run_workers * view.run_gpus * left_s / (left_s + view.job_left_s[job])).sum()
             assert row["one"] == 1.0 and row["needs no gpu"] == (need == 0)
@@ -146,7 +159,13 @@ def test_columns_of_starting() -> None:
                 np.log1p(info.kind_network[view.job_kind[job]] * (1 - 1 / fewest))
             )
             assert row["speed of the types free, of the best"] == pytest.approx(np.log(best))
+            not_on_the_fastest += speed_on(ever) < speed[np.unique(info.machine_type)].max()
             assert row["gpus of the largest passed over"] == pytest.approx(3.0 / total)
             assert row["gpus held by those that last longer"] == pytest.approx(longer / total)
+            came = float(view.job_arrival_s.min()) - float(view.job_left_s.mean())
+            work = view.job_workers * view.job_gpus * view.job_left_s
+            short = (work / (1 + (2 * view.job_left_s / view.job_left_s[job]) ** 2)).sum()
+            asked = min(short / (view.time_s - came) / total, 2.0)
+            assert row["gpus that much shorter ones ask for"] == pytest.approx(asked)
             checked += 1
-    assert checked > 20
+    assert checked > 20 and not_on_the_fastest > 0

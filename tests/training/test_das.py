@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -11,16 +12,20 @@ import numpy as np
 import pytest
 
 from dovetail.core.errors import ConfigError, DovetailError
+from dovetail.core.gpu import Floats
 from dovetail.evaluation.setting_gpu import GpuSetting
-from dovetail.features.gpu import JOB_COLUMNS
+from dovetail.features.gpu import JOB_COLUMNS, START_COLUMNS
 from dovetail.schedulers.learned.das.checkpoint import load_checkpoint
-from dovetail.schedulers.learned.das.forward import DasForward
+from dovetail.schedulers.learned.das.forward import MOST_READY, DasForward
 from dovetail.schedulers.learned.das.scheduler import Das
-from dovetail.schedulers.learned.das.shape import DasShape
+from dovetail.schedulers.learned.das.shape import DasShape, Parameters
 from dovetail.sim.gpu import GpuOptions
-from dovetail.training.das_run import DasTrainJob, DasTrainRun, scores, start_workers
-from dovetail.training.das_worker import DasWorker
+from dovetail.training.das_evolution import evolved_of, with_evolved
+from dovetail.training.das_run import DasTrainJob, DasTrainRun, costs_of, start_workers
+from dovetail.training.das_worker import DasWorker, Task
+from dovetail.training.evolution import EvolutionState
 from dovetail.training.mappo import MappoPlan
+from dovetail.training.workers import Workers
 from dovetail.workloads.gpu_arrivals import GpuArrivals
 
 QUEUE = GpuSetting(
@@ -35,27 +40,49 @@ SMALL = DasShape(width=8, heads=2, hidden=8, rank=3, history=4)
 
 
 def without_rules(shape: DasShape) -> dict[str, np.ndarray]:
-    """No order to begin with, and no reason to let a job wait that fits."""
+    """No order to begin with, and whatever fits starts, as little as the agent may think of it."""
     fresh = shape.fresh(np.random.default_rng(0))
-    return fresh | {name: np.zeros_like(fresh[name]) for name in ("order.base", "start.base")}
+    start = np.where(np.array(START_COLUMNS) == "one", 20.0 * MOST_READY, 0.0)
+    return fresh | {"order.base": np.zeros_like(fresh["order.base"]), "start.base": start}
+
+
+def completion_s(workers: Workers, parameters: Parameters, tasks: Sequence[Task]) -> Floats:
+    found: Floats = costs_of(workers, [(parameters, task) for task in tasks])[:, 0]
+    return found
 
 
 def test_it_learns_to_take_the_shortest_first() -> None:
-    plan = MappoPlan(rules=0, iterations=20, sequences=4, episodes=24, warm_up=0, rate=0.03, fee=0.0)
+    plan = MappoPlan(rules=0, iterations=20, sequences=8, episodes=24, warm_up=0, rate=0.03, fee=0.0)
     run = DasTrainRun(Path("unused"), DasTrainJob((QUEUE,), SMALL, plan), "", resume=False)
     run.parameters = without_rules(SMALL)
     best = dict(run.parameters)
     best["order.base"] = SMALL.fresh(np.random.default_rng(0))["order.base"]
     held_out = [(0, seed) for seed in range(12)]
     with closing(start_workers(run.job, 1)) as workers:
-        before = scores(workers, run.parameters, held_out)[:, 0]
-        shortest_first = scores(workers, best, held_out)[:, 0]
+        before = completion_s(workers, run.parameters, held_out)
+        shortest_first = completion_s(workers, best, held_out)
         for _ in range(plan.iterations):
             run._step(workers)
             run.iteration += 1
-        after = scores(workers, run.parameters, held_out)[:, 0]
+        after = completion_s(workers, run.parameters, held_out)
     closed = (before - after).mean() / (before - shortest_first).mean()
     assert closed > 0.8, f"only {100 * closed:.0f} % of the way from first come to shortest first"
+
+
+def test_evolution_finds_it_too() -> None:
+    plan = MappoPlan(rules=12, pairs=16, iterations=0, warm_up=0, fee=0.0)
+    run = DasTrainRun(Path("unused"), DasTrainJob((QUEUE,), SMALL, plan), "", resume=False)
+    best, run.parameters = dict(run.parameters), without_rules(SMALL)
+    run.evolution, run.average = EvolutionState.start(evolved_of(run.parameters)), evolved_of(run.parameters)
+    held_out = [(0, seed) for seed in range(12)]
+    with closing(start_workers(run.job, 1)) as workers:
+        before, shortest_first = (completion_s(workers, each, held_out) for each in (run.parameters, best))
+        while run.iteration < 0:
+            run._evolve(workers)
+            run.iteration += 1
+        after = completion_s(workers, with_evolved(run.parameters, run.evolution.parameters), held_out)
+    closed = (before - after).mean() / (before - shortest_first).mean()
+    assert closed > 0.7, f"only {100 * closed:.0f} % of the way from first come to shortest first"
 
 
 def test_the_gradient_points_where_the_cost_of_the_rule_falls() -> None:

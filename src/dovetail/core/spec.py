@@ -50,12 +50,12 @@ def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
 def split_specs(text: str) -> list[str]:
     """A list such as `dag/fair,dag/weighted-fair:alpha=1,window=3,dag/fifo` as its three specs.
 
-    A comma also separates overrides, so a part without a slash before its first `=` belongs to
-    the spec before it when that spec has a colon.
+    A comma also separates overrides, so a part without a slash or a colon before its first `=`
+    belongs to the spec before it when that spec has a colon.
     """
     specs: list[str] = []
     for part in split_commas(text):
-        continues = "=" in part and "/" not in part.partition("=")[0]
+        continues = "=" in part and not set("/:") & set(part.partition("=")[0])
         if continues and specs and ":" in specs[-1]:
             specs[-1] += f",{part.strip()}"
         elif part.strip():

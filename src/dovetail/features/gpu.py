@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.core.gpu import Bools, Floats, GpuInfo, GpuView, Ints
+from dovetail.features.gpu_arrivals import Arrivals, asked_by_shorter, notice
 from dovetail.features.gpu_measure import (
     MINUTE_S,
     Known,
@@ -24,7 +25,7 @@ from dovetail.features.gpu_measure import (
     workers_that_fit,
 )
 
-FEATURES = "cloud-2"
+FEATURES = "cloud-3"
 JOB_COLUMNS = (
     "workers",
     "gpus of a worker",
@@ -87,6 +88,7 @@ START_COLUMNS = (
     "gpus of the largest passed over",
     "gpus held by those that last longer",
     "time until the next ends",
+    "gpus that much shorter ones ask for",
 )
 """Of a job that might start now: what speaks for starting it, and what for letting it wait."""
 
@@ -115,9 +117,14 @@ class GpuFeatures:
         workers_that_fit(room, self.known, *demands, view.job_kind[job], found)
         return found
 
-    def start(self, view: GpuView, room: Room, queue: Queue, job: int, fits: Ints) -> Floats:
+    def notice(self, view: GpuView, arrivals: Arrivals) -> None:
+        """Before anything is asked that depends on who came before."""
+        notice(arrivals, view)
+
+    def start(self, view: GpuView, room: Room, queue: Queue, arrivals: Arrivals, job: int, fits: Ints) -> Floats:
         """(len(START_COLUMNS),) of a job whose workers all find a place."""
-        found: Floats = measure_start(view, self.known, room, queue, job, fits)
+        asked = asked_by_shorter(arrivals, view.time_s, view.job_left_s[job], self.known.total[0])
+        found: Floats = measure_start(view, self.known, room, queue, asked, job, fits)
         return found
 
     def take(self, view: GpuView, room: Room, job: int, machines: Ints) -> None:
@@ -154,6 +161,7 @@ __all__ = [
     "NEIGHBOUR_COLUMNS",
     "PAIR_COLUMNS",
     "START_COLUMNS",
+    "Arrivals",
     "GpuFeatures",
     "Queue",
     "Room",

@@ -32,7 +32,7 @@ class Known(NamedTuple):
     total: Floats  # (3,) GPUs, processors, memory
     speed: Floats  # (K, T)
     network: Floats  # (K,)
-    best: Floats  # (K,) speed on the fastest type there is, at least 1e-3
+    devices: Floats  # (M,) GPUs, as they are
     measured: Floats  # (1,) 1: speeds of running jobs are measured, 0: they are guessed
 
     @classmethod
@@ -51,7 +51,7 @@ class Known(NamedTuple):
             total=np.array([max(gpus.sum(), 1.0), info.machine_cpus.sum(), info.machine_memory.sum()]),
             speed=np.ascontiguousarray(info.kind_speed, np.float64),
             network=np.ascontiguousarray(info.kind_network, np.float64),
-            best=np.maximum(info.kind_speed[:, np.unique(info.machine_type)].max(axis=1), 1e-3),
+            devices=gpus,
             measured=np.array([1.0 if info.speed_is_measured else 0.0]),
         )
 
@@ -92,17 +92,24 @@ class Queue(NamedTuple):
 
 
 @njit(**OPTIONS)
+def _beside_gpus(cpus_there, cpus, memory_there, memory):
+    """Workers that processors and memory are enough for."""
+    most = MANY
+    if cpus > 0.0:
+        most = min(most, int(np.floor((cpus_there + ROUND_OFF) / cpus)))
+    if memory > 0.0:
+        most = min(most, int(np.floor((memory_there + ROUND_OFF) / memory)))
+    return most
+
+
+@njit(**OPTIONS)
 def workers_that_fit(room, known, gpus, cpus, memory, types, kind, out):
     """(M,) workers of these demands that each machine takes."""
     for m in range(out.shape[0]):
         out[m] = 0
         if not room.up[m] or known.speed[kind, known.type[m]] <= 0.0 or (types >= 0 and not types >> known.type[m] & 1):
             continue
-        most = MANY
-        if cpus > 0.0:
-            most = min(most, int(np.floor((room.cpus[m] + ROUND_OFF) / cpus)))
-        if memory > 0.0:
-            most = min(most, int(np.floor((room.memory[m] + ROUND_OFF) / memory)))
+        most = _beside_gpus(room.cpus[m], cpus, room.memory[m], memory)
         if gpus >= 1.0:
             most = min(most, room.whole[m] // int(gpus + ROUND_OFF))
         elif gpus > 0.0:
@@ -298,8 +305,11 @@ def measure_queue(view):
 
 
 @njit(**OPTIONS)
-def measure_start(view, known, room, queue, job, fits):
-    """(columns of starts,) of a job whose workers all find a place; each machine takes `fits` of them."""
+def measure_start(view, known, room, queue, asked, job, fits):
+    """(columns of starts,) of a job whose workers all find a place; each machine takes `fits` of them.
+
+    `asked`: see `gpu_arrivals.asked_by_shorter`.
+    """
     machines = known.type.shape[0]
     workers, kind, left_s = view.job_workers[job], view.job_kind[job], view.job_left_s[job]
     need = workers * view.job_gpus[job]
@@ -319,7 +329,7 @@ def measure_start(view, known, room, queue, job, fits):
         longer += queue.run_gpus[r] * queue.run_left_s[r] / max(queue.run_left_s[r] + left_s, 1e-9)
     after = (free - need) / total
     time_left = np.log1p(left_s / MINUTE_S) / 6.0
-    row = np.empty(16)
+    row = np.empty(17)
     row[0] = 1.0
     row[1] = 1.0 if need <= 0.0 else 0.0
     row[2] = time_left
@@ -330,13 +340,33 @@ def measure_start(view, known, room, queue, job, fits):
     row[7] = max(whole - filled, 0.0) / machines
     row[8] = 1.0 - min(np.ceil(filled - ROUND_OFF), used) / used if filled > ROUND_OFF else 0.0
     row[9] = np.log1p(known.network[kind] * (1.0 - 1.0 / used))
-    row[10] = np.log(max(_speed_there(known, fits, workers, kind), 1e-3) / known.best[kind])
+    could = _speed_there(known, _workers_if_empty(view, known, job), workers, kind)
+    row[10] = np.log(max(_speed_there(known, fits, workers, kind), 1e-3) / max(could, 1e-3))
     row[11] = np.log1p(view.job_id.shape[0]) / 4.0
     row[12] = np.log1p(queue.wanted / total)
     row[13] = min(queue.passed[0] / total, 1.0)
     row[14] = longer / total
     row[15] = np.log1p(queue.next_s / MINUTE_S) / 6.0
+    row[16] = asked
     return row
+
+
+@njit(**OPTIONS)
+def _workers_if_empty(view, known, job):
+    """(M,) workers of a job that each machine would take with nobody on it: on what it has not got, none ever run."""
+    gpus, cpus, memory = view.job_gpus[job], view.job_cpus[job], view.job_memory[job]
+    types, kind = view.job_types[job], view.job_kind[job]
+    found = np.zeros(known.type.shape[0], np.int64)
+    for m in range(found.shape[0]):
+        if known.speed[kind, known.type[m]] <= 0.0 or (types >= 0 and not types >> known.type[m] & 1):
+            continue
+        most = _beside_gpus(known.cpus[m], cpus, known.memory[m], memory)
+        if gpus >= 1.0:
+            most = min(most, int(known.devices[m] + ROUND_OFF) // int(gpus + ROUND_OFF))
+        elif gpus > 0.0:
+            most = min(most, int(known.devices[m] + ROUND_OFF) * int(np.floor((1.0 + ROUND_OFF) / gpus)))
+        found[m] = most
+    return found
 
 
 @njit(**OPTIONS)

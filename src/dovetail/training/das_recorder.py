@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.core.gpu import Floats, GpuDecision, GpuInfo, GpuView, Ints, Place, Reason
-from dovetail.features.gpu import GpuFeatures, Queue, Room
+from dovetail.features.gpu import Arrivals, GpuFeatures, Queue, Room
 from dovetail.features.gpu_neighbours import (
     Pressure,
     add_pressure,
@@ -59,12 +59,14 @@ class Recorder:
         self._features = GpuFeatures(info)
         self._about = self._network.neighbours(info.kind_name)
         self._memory = Memory.empty(self._network.shape.history, self._network.shape.walk_rank)
+        self._arrivals = Arrivals.empty()
         self.machines = len(self._features.known.rack)
         self.ordered: list[Ordered] = []
         self.placed: list[PlacedOne] = []
 
     def decide(self, view: GpuView) -> Sequence[GpuDecision]:
         features, weights, memory = self._features, self._network.weights, self._memory
+        features.notice(view, self._arrivals)
         room = Room.of(view)
         fits, possible = features.fitting(view, room)
         if not possible.any():
@@ -86,7 +88,7 @@ class Recorder:
                 free = features.workers(view, room, job)
             starts = bool(np.minimum(free, workers).sum() >= workers)
             if starts and (decisions or len(view.run_id)):
-                columns = features.start(view, room, queue, job, free)
+                columns = features.start(view, room, queue, self._arrivals, job, free)
                 asked.append((job, columns, starts_now(weights, columns) + judged[job, 1]))
                 starts = asked[-1][2] >= 0.0
             if not starts:

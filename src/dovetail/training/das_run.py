@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,16 @@ from dovetail.schedulers.learned.das.scheduler import load_network
 from dovetail.schedulers.learned.das.shape import DEVICE_RANK, HOST_RANK, DasShape, Parameters
 from dovetail.training.adam import Adam
 from dovetail.training.commit import current_commit
+from dovetail.training.das_evolution import (
+    RECENT,
+    evolution_plan,
+    evolved_of,
+    rewards_of_pairs,
+    scales_of,
+    with_evolved,
+)
 from dovetail.training.das_worker import MakeDasWorker, Task
-from dovetail.training.evolution import EvolutionPlan, EvolutionState, step
+from dovetail.training.evolution import EvolutionState, step
 from dovetail.training.mappo import MappoPlan
 from dovetail.training.neighbours import Samples, fit
 from dovetail.training.run_directory import RunDirectory
@@ -32,14 +40,18 @@ from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
 FIRST_TRAINING_SEED, TRAINING_SEEDS = 1_000, 900
 FIRST_VALIDATION_SEED = 2_000
 PROFILES: dict[str, dict[str, Any]] = {
-    "quick": {"neighbours": 20, "rules": 30, "warm_up": 2, "iterations": 6, "sequences": 8, "validation": 8},
-    "full": {"rules": 80, "iterations": 30},
+    "quick": {
+        "neighbours": 20,
+        "rules": 40,
+        "pairs": 48,
+        "warm_up": 2,
+        "iterations": 2,
+        "sequences": 8,
+        "validation": 8,
+    },
+    "full": {"rules": 80, "iterations": 6, "validation": 24},
 }
 LARGEST_STEP = 1.0  # norm of a gradient
-RULES = ("order.base", "order.trust", "start.base", "place.base", "place.speed", "place.rack", "place.walk.trust")
-"""The rules of thumb that the network corrects: so few numbers that evolution finds them faster than gradients do."""
-EVOLUTION = EvolutionPlan(pairs=8, sequences=8, width=0.2, rate=0.1)
-RECENT = 0.1  # how much of the average of rules the last step makes up
 SPEED_STEPS, SPEED_RATE = 20, 5e-3  # of learning from a round of the warm-up
 
 
@@ -98,8 +110,8 @@ class DasTrainRun:
         self.parameters: Parameters = fresh
         self.best_parameters: Parameters = dict(fresh)
         self.adam = Adam(fresh, job.plan.rate)
-        self.evolution = EvolutionState.start(rules_of(fresh))
-        self.average = rules_of(fresh)  # of the rules, over the last steps
+        self.evolution = EvolutionState.start(evolved_of(fresh))
+        self.average = evolved_of(fresh)  # of what evolves, over the last steps
         self.untrained: Floats = np.zeros((0, 2))  # (tasks, 2) completion time and fee on the validation sequences
         if resume:
             self._read()
@@ -139,7 +151,7 @@ class DasTrainRun:
         for number in range(plan.warm_up):
             yield Progress(self.iteration, plan.iterations, {}, self._learn_speeds(workers, adam, number))
         self.best_parameters = dict(self.parameters)
-        self.untrained = scores(workers, self.parameters, self._validation())
+        self.untrained = self._costs_on_validation(workers)
         self.elapsed_s += time.monotonic() - start
         self._write()
 
@@ -167,20 +179,21 @@ class DasTrainRun:
         return f"speeds and waits, {done}: expected up to {speed:.3f} and {wait:.3f}"
 
     def _evolve(self, workers: Workers) -> dict[str, float]:
-        """Rules are tried slightly changed, both ways; what they cost is in units of what the first network did."""
+        """Rules and last layers are tried changed, both ways, each pair on a sequence of its own."""
         rng = SeedTree(self.job.seed).child("rules", -self.iteration).generator()
-        tasks = self._tasks(rng, EVOLUTION.sequences)
+        plan = evolution_plan(1.0 + self.iteration / self.job.plan.rules, self.job.plan.pairs)
+        tasks = self._tasks(rng, plan.pairs)
         seen: list[Floats] = []
 
         def play(tried: Floats) -> Floats:
-            costs = costs_of(workers, [with_rules(self.parameters, rules) for rules in tried], tasks)
-            seen.append(costs.mean(axis=(0, 1)))
-            return -self._weighed(costs / costs.mean(axis=0))
+            networks = [with_evolved(self.parameters, each) for each in tried]
+            costs = costs_of(workers, list(zip(networks, 2 * tasks, strict=True)))
+            seen.append(costs.mean(axis=0))
+            return rewards_of_pairs(costs, self._weighed)
 
-        done = 1.0 + self.iteration / self.job.plan.rules
-        figures = step(self.evolution, replace(EVOLUTION, rate=EVOLUTION.rate * (1.0 - 0.8 * done)), play, rng)
+        figures = step(self.evolution, plan, play, rng, scales_of(self.parameters))
         self.average = RECENT * self.evolution.parameters + (1.0 - RECENT) * self.average
-        self.parameters = with_rules(self.parameters, self.average)
+        self.parameters = with_evolved(self.parameters, self.average)
         return {"jct_s": float(seen[0][0]), "fee": float(seen[0][1]), "rules_step": figures["step"]}
 
     def _step(self, workers: Workers) -> dict[str, float]:
@@ -220,12 +233,14 @@ class DasTrainRun:
         seeds = rng.integers(FIRST_TRAINING_SEED, FIRST_TRAINING_SEED + TRAINING_SEEDS, size=sequences)
         return [((first + i) % count, int(seed)) for i, seed in enumerate(seeds)]
 
-    def _validation(self) -> list[Task]:
+    def _costs_on_validation(self, workers: Workers) -> Floats:
+        """(settings x sequences, 2) mean completion time and fee."""
         seeds = range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + self.job.plan.validation)
-        return [(number, seed) for number in range(len(self.job.settings)) for seed in seeds]
+        tasks = [(number, seed) for number in range(len(self.job.settings)) for seed in seeds]
+        return costs_of(workers, [(self.parameters, task) for task in tasks])
 
     def _validate(self, workers: Workers) -> dict[str, float]:
-        ratio = (scores(workers, self.parameters, self._validation()) / self.untrained).mean(axis=0)
+        ratio = (self._costs_on_validation(workers) / self.untrained).mean(axis=0)
         found = {
             "validation": float(self._weighed(ratio)),
             "validation_jct": float(ratio[0]),
@@ -281,23 +296,16 @@ class DasTrainRun:
             raise DovetailError(f"{self.directory.path}: the run is damaged ({error}); start again") from error
 
 
-def scores(workers: Workers, parameters: Parameters, tasks: Sequence[Task]) -> Floats:
-    """(T, 2) mean completion time and fee."""
-    found: Floats = costs_of(workers, [parameters], tasks)[0]
-    return found
-
-
-def costs_of(workers: Workers, networks: Sequence[Parameters], tasks: Sequence[Task]) -> Floats:
-    """(N, T, 2) mean completion time and fee of each network on each sequence, the work divided among the workers."""
-    pairs = [(n, t) for n in range(len(networks)) for t in range(len(tasks))]
-    shares = [pairs[number :: workers.count] for number in range(workers.count)]
-    asked = [([(networks[n], tasks[t]) for n, t in share],) for share in shares]
-    found = np.empty((len(networks), len(tasks), 2))
+def costs_of(workers: Workers, played: Sequence[tuple[Parameters, Task]]) -> Floats:
+    """(N, 2) mean completion time and fee of each network on its sequence, the work divided among the workers."""
+    shares = [range(number, len(played), workers.count) for number in range(workers.count)]
+    asked = [([played[n] for n in share],) for share in shares]
+    found = np.empty((len(played), 2))
     for share, answer in zip(shares, workers.call("score_each", asked), strict=True):
         if answer is None:
             raise DovetailError("a worker was lost; go on with --resume")
-        for (n, t), score in zip(share, answer, strict=True):
-            found[n, t] = score.avg_jct_s, score.avg_fee
+        for n, score in zip(share, answer, strict=True):
+            found[n] = score.avg_jct_s, score.avg_fee
     return found
 
 
@@ -309,17 +317,6 @@ def corrections(parameters: Parameters) -> dict[str, float]:
     found = {agent: float(np.linalg.norm(parameters[f"{agent}.out.weight"])) for agent in ("order", "place")}
     found["waits"] = float(np.linalg.norm(parameters["order.trust"]))
     return found | {"process": float(np.linalg.norm(parameters.get("place.walk.trust", np.zeros(1))))}
-
-
-def rules_of(parameters: Parameters) -> Floats:
-    return np.concatenate([parameters[name] for name in RULES if name in parameters])
-
-
-def with_rules(parameters: Parameters, rules: Floats) -> Parameters:
-    """The same network with other rules of thumb."""
-    names = [name for name in RULES if name in parameters]
-    ends = np.cumsum([len(parameters[name]) for name in names])[:-1]
-    return parameters | dict(zip(names, np.split(rules, ends), strict=True))
 
 
 def _means(sums: dict[str, float]) -> dict[str, float]:

@@ -32,6 +32,9 @@ class EvolutionPlan:
     pairs: int = field(default=8, metadata={"help": "directions tried in a step, each both ways"})
     sequences: int = field(default=5, metadata={"help": "job sequences everybody plays in a step"})
     width: float = field(default=0.15, metadata={"help": "how far to try"})
+    largest: float = field(
+        default=1e3, metadata={"help": "how much a direction may count, in units of what they differ by"}
+    )
     rate: float = field(default=0.03, metadata={"help": "how far to go"})
     hidden: int = field(default=8, metadata={"help": "units of the network's hidden layer"})
     validation: int = field(default=8, metadata={"help": "sequences a network is chosen by, of each setting"})
@@ -44,6 +47,7 @@ class EvolutionPlan:
             ("sequences", 1, 10**4),
             ("width", 1e-6, 1e3),
             ("rate", 1e-9, 1e3),
+            ("largest", 1e-3, 1e9),
             ("hidden", 1, 4096),
             ("validation", 1, 10**4),
             ("every", 1, 10**6),
@@ -66,20 +70,23 @@ class EvolutionState:
         return cls(parameters.copy(), np.zeros_like(parameters), np.zeros_like(parameters))
 
 
-def step(state: EvolutionState, plan: EvolutionPlan, play: Play, rng: np.random.Generator) -> dict[str, float]:
-    """One iteration; returns its metrics."""
+def step(
+    state: EvolutionState, plan: EvolutionPlan, play: Play, rng: np.random.Generator, scale: Floats | float = 1.0
+) -> dict[str, float]:
+    """One iteration; returns its metrics.  `scale`, (n,) or one for all: how far each parameter is tried and moved."""
     direction = rng.normal(size=(plan.pairs, state.parameters.size))
-    tried = np.concatenate((direction, -direction)) * plan.width + state.parameters
+    tried = np.concatenate((direction, -direction)) * (plan.width * scale) + state.parameters
     rewards = play(tried).reshape(2, plan.pairs, -1)
     usual = np.maximum(np.abs(rewards.mean(axis=(0, 1))), 1e-9)  # (T,): sequences count alike, rich or poor
     better = ((rewards[0] - rewards[1]) / usual).mean(axis=1)  # (pairs,)
     spread = float(np.sqrt((better**2).mean()))
-    gradient = (better[:, None] * direction).mean(axis=0) / max(spread, 1e-9)
+    counts = np.clip(better / max(spread, 1e-9), -plan.largest, plan.largest)
+    gradient = (counts[:, None] * direction).mean(axis=0)
     state.iteration += 1
     state.mean = MEAN * state.mean + (1 - MEAN) * gradient
     state.square = SQUARE * state.square + (1 - SQUARE) * gradient**2
     mean = state.mean / (1 - MEAN**state.iteration)
     square = state.square / (1 - SQUARE**state.iteration)
-    move = plan.rate * mean / (np.sqrt(square) + 1e-8)
+    move = plan.rate * scale * mean / (np.sqrt(square) + 1e-8)
     state.parameters = state.parameters + move
     return {"reward": float(rewards.mean()), "spread": spread, "step": float(np.linalg.norm(move))}

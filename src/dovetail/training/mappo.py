@@ -20,7 +20,8 @@ make the placement agent's process predict the speeds that were measured, and th
 
 Before the first round, it is learned who slows whom down (`neighbours`), how fast jobs are where and how long they wait
 (the last terms alone); then the rules of thumb that the network corrects, the one that says who had better wait (a
-weight for each column), and what expected speeds and waits count, are improved by evolution strategies (`evolution`).
+weight for each column), what expected speeds and waits count, and the last layers of both agents are improved by
+evolution strategies (`das_evolution`).
 
 Departures.  The published critic is a Q of the joint action with one-step targets; here worlds that part at a decision
 take its place, for they tell exactly what a critic would have to guess.  The published reward is r = 1 / (fee x jct)
@@ -58,7 +59,7 @@ USUAL_VARIANCE = 0.02  # of the logarithm of speeds, for networks without a proc
 class MappoPlan:
     """How to learn."""
 
-    iterations: int = field(default=12, metadata={"help": "rounds of playing and learning"})
+    iterations: int = field(default=8, metadata={"help": "rounds of playing and learning"})
     sequences: int = field(default=16, metadata={"help": "job sequences in a round"})
     episodes: int = field(default=24, metadata={"help": "times each of them is played otherwise in a round"})
     epochs: int = field(default=4, metadata={"help": "steps of learning from a round"})
@@ -66,8 +67,9 @@ class MappoPlan:
         default=40, metadata={"help": "episodes at random from which it is learned who slows whom down; 0: it is not"}
     )
     rules: int = field(
-        default=40, metadata={"help": "steps of evolution of the rules of thumb, before the first round"}
+        default=60, metadata={"help": "steps of evolution of rules of thumb and last layers, before the first round"}
     )
+    pairs: int = field(default=64, metadata={"help": "directions that such a step tries, each both ways"})
     warm_up: int = field(default=3, metadata={"help": "rounds in which only speeds are learned, before all others"})
     rate: float = field(default=1e-3, metadata={"help": "learning rate"})
     clip: float = field(default=0.2, metadata={"help": "how far a ratio may go"})
@@ -89,6 +91,7 @@ class MappoPlan:
             ("epochs", 1, 10**3),
             ("neighbours", 0, 10**6),
             ("rules", 0, 10**6),
+            ("pairs", 1, 10**5),
             ("warm_up", 0, 10**6),
             ("rate", 1e-9, 1.0),
             ("clip", 1e-3, 10.0),

@@ -8,7 +8,7 @@ import torch
 
 from dovetail.core.gpu import Floats
 from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, START_COLUMNS
-from dovetail.schedulers.learned.das.forward import DasForward, affinity, judged_jobs, starts_now
+from dovetail.schedulers.learned.das.forward import MOST_READY, DasForward, affinity, judged_jobs, starts_now
 from dovetail.schedulers.learned.das.network import DasNetwork
 from dovetail.schedulers.learned.das.shape import HEARD, NODE_COLUMNS, DasShape
 from dovetail.training.das_recorder import PlacedOne
@@ -46,6 +46,17 @@ def test_judged_jobs(shape: DasShape) -> None:
     found = judged.numpy()
     for row, queue in enumerate(queues):
         assert np.allclose(found[row, : len(queue)], judged_jobs(forward.weights, queue, machines))
+
+
+def test_readiness_is_bounded_whatever_it_sees() -> None:
+    """Jobs a thousand times as long as any it learned from: the rule still decides."""
+    shape = DasShape()
+    held = parameters(shape) | {"order.out.weight": np.full((shape.width, 2), 10.0), "order.trust": np.full(2, 50.0)}
+    rng = np.random.default_rng(1)
+    judged = judged_jobs(
+        DasForward(shape, held).weights, 1e3 * rng.random((6, len(JOB_COLUMNS))), rng.random((5, len(MACHINE_COLUMNS)))
+    )
+    assert np.abs(judged[:, 1]).max() == pytest.approx(MOST_READY, rel=1e-3) and np.abs(judged[:, 0]).max() > 10.0
 
 
 def test_without_communication_the_state_of_machines_changes_no_score() -> None:

@@ -22,6 +22,7 @@ from dovetail.schedulers.learned.das.forward import DasForward
 from dovetail.schedulers.learned.das.shape import NODE_COLUMNS, DasShape
 
 KIND = "das"
+SEEN = [*NODE_COLUMNS, *features.START_COLUMNS]  # by both agents
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class DasCheckpoint:
 def save_checkpoint(path: Path, checkpoint: DasCheckpoint) -> Path:
     """Write both files, whole or not at all; returns the card's path."""
     network = checkpoint.network
-    facts = {"features": features.FEATURES, "feature_columns": list(NODE_COLUMNS), "shape": asdict(network.shape)}
+    facts = {"features": features.FEATURES, "feature_columns": SEEN, "shape": asdict(network.shape)}
     arrays = {name: np.asarray(part, dtype=np.float32) for name, part in network.parameters.items()}
     check_parameters(both_paths(path)[0], network.shape.sizes(), arrays)
     return write_files(path, KIND, {**facts, **checkpoint.card}, arrays)
@@ -43,7 +44,7 @@ def load_checkpoint(path: Path) -> DasCheckpoint:
     """Read a checkpoint by either of its files, or by the name they share."""
     weights, card = both_paths(path)
     document, arrays = read_files(path, KIND)
-    check_columns(card, features.FEATURES, document.get("feature_columns"), list(NODE_COLUMNS))
+    check_columns(card, features.FEATURES, document.get("feature_columns"), SEEN)
     shape_on_card = document.get("shape")
     try:
         shape = build(DasShape, shape_on_card if isinstance(shape_on_card, dict) else {}, "shape")

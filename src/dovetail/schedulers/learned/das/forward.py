@@ -13,7 +13,8 @@ posterior corrects a learned guess of how fast the job would be.  Affinity = bot
 Departures: scores are a rule of thumb plus a learned correction, which begins at zero: the untrained network is a
 sensible scheduler, and learning goes on from there.  A job that is next may be let wait: it starts if a rule
 (`starts_now`) and its readiness come to 0 or more together.  The ordering agent expects waits as the placement agent
-expects speeds: both are learned from what was measured, and weighed in the scores.
+expects speeds: both are learned from what was measured, and weighed in the scores.  Readiness lies within `MOST_READY`
+of 0: on work of another kind than it learned from, an agent that expects long waits would make them come true.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from dovetail.schedulers.learned.das.shape import NODE_COLUMNS, PLACE_COLUMNS, D
 SPEED_AT = NODE_COLUMNS.index("speed of its type")
 OF_PLACE = len(PLACE_COLUMNS)
 EPSILON = 1e-5
+MOST_READY = 0.3  # that the ordering agent adds to the rule of starting a job, or takes from it
 
 SCALARS = ("place.speed", "place.rack")
 WALK_SCALARS = (
@@ -172,7 +174,9 @@ def judged_jobs(w, jobs, machines):
     for layer in range(w.query.shape[0]):
         x = _encode(w, layer, x)
     wait = product(x, w.order_wait) + w.order_wait_bias
-    return found + product(x, w.order_out) + wait * w.order_trust
+    found += product(x, w.order_out) + wait * w.order_trust
+    found[:, 1] = MOST_READY * np.tanh(found[:, 1] / MOST_READY)
+    return found
 
 
 @njit(**OPTIONS)

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from dovetail.core.gpu import Floats, GpuKernel, GpuView, Ints, Place, Reason
+from dovetail.features.gpu_arrivals import Arrivals, asked_by_shorter, notice
 from dovetail.features.gpu_measure import (
     Known,
     Queue,
@@ -102,8 +103,9 @@ def pass_over(queue, gpus):
 
 
 @njit(**OPTIONS)
-def choose(view, weights, known, about, nudge, memory, starts, machines, scores):
+def choose(view, weights, known, about, nudge, memory, arrivals, starts, machines, scores):
     """As `GpuKernel` has it."""
+    notice(arrivals, view)
     room = Room(
         view.machine_up.copy(),
         view.device_free.copy(),
@@ -145,8 +147,9 @@ def choose(view, weights, known, about, nudge, memory, starts, machines, scores)
                 continue
         anything = started > 0 or view.run_id.shape[0] > 0  # to wait for
         if anything:
-            rule = starts_now(weights, measure_start(view, known, room, queue, job, fits[job]))
-            if rule + judged[job, 1] < 0.0:
+            asked = asked_by_shorter(arrivals, view.time_s, view.job_left_s[job], known.total[0])
+            columns = measure_start(view, known, room, queue, asked, job, fits[job])
+            if starts_now(weights, columns) + judged[job, 1] < 0.0:
                 pass_over(queue, workers * gpus)
                 continue
         pairs = measure_pairs(view, known, room, job, fits[job])
@@ -181,11 +184,12 @@ KNOWN = len(Weights._fields) - 1  # the first arrays of each
 ABOUT = KNOWN + len(Known._fields) - 2
 NUDGE = ABOUT + len(Neighbours._fields)
 MEMORY = NUDGE + len(Nudge._fields)
+ARRIVALS = MEMORY + len(Memory._fields) - 4
 
 
 def pack_kernel(network: DasForward, known: Known, about: Neighbours, nudge: Nudge) -> GpuKernel:
     memory = Memory.empty(network.shape.history, network.shape.walk_rank)
-    floats = [*network.weights[1:], *known[2:], *about, *nudge, *memory[4:]]
+    floats = [*network.weights[1:], *known[2:], *about, *nudge, *memory[4:], *Arrivals.empty()]
     ints = [known.type, known.rack, memory.placed, memory.job_id, memory.machine, memory.seen]
     sizes = np.ones((len(floats), COLUMNS), np.int64)
     sizes[:, 0] = np.cumsum([0, *(array.size for array in floats[:-1])])
@@ -288,4 +292,10 @@ def decide(view: GpuView, params: Floats, state: Ints, starts: Ints, machines: I
         _flat(params, state, MEMORY + 2),
         _flat(params, state, MEMORY + 3),
     )
-    return choose(view, weights, known, about, nudge, memory, starts, machines, scores)
+    arrivals = Arrivals(
+        _flat(params, state, ARRIVALS),
+        _flat(params, state, ARRIVALS + 1),
+        _flat(params, state, ARRIVALS + 2),
+        _flat(params, state, ARRIVALS + 3),
+    )
+    return choose(view, weights, known, about, nudge, memory, arrivals, starts, machines, scores)

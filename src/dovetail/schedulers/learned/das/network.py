@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dovetail.schedulers.learned.das.forward import EPSILON, OF_PLACE, SPEED_AT, positions
+from dovetail.schedulers.learned.das.forward import EPSILON, MOST_READY, OF_PLACE, SPEED_AT, positions
 from dovetail.schedulers.learned.das.random_walk import LEAST_SIMILARITY, LONGEST_WALK, OLDEST
 from dovetail.schedulers.learned.das.shape import DasShape, Parameters
 
@@ -68,7 +68,8 @@ class DasNetwork(nn.Module):
             x = self._encode(x, there, f"order.layer{layer}")
         rule, wait = jobs @ p["order.base"], x @ p["order.wait.weight"] + p["order.wait.bias"]
         scores = torch.stack((rule, torch.zeros_like(rule)), dim=2) + x @ p["order.out.weight"] + p["order.out.bias"]
-        return scores + wait * p["order.trust"], wait[..., 0]
+        priority, ready = (scores + wait * p["order.trust"]).unbind(dim=2)
+        return torch.stack((priority, MOST_READY * torch.tanh(ready / MOST_READY)), dim=2), wait[..., 0]
 
     def rule_of_start(self, columns: Tensor) -> Tensor:
         """(B,) what speaks for starting by the rule, of (B, start columns)."""

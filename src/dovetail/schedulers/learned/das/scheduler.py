@@ -67,6 +67,7 @@ class Das:
         self._known: Known | None = None
 
     def reset(self, info: GpuInfo, rng: np.random.Generator) -> None:
+        from dovetail.features.gpu_arrivals import Arrivals
         from dovetail.features.gpu_measure import Known
         from dovetail.schedulers.learned.das.memory import Memory
 
@@ -74,6 +75,7 @@ class Das:
         self._known = Known.of(info)
         self._about = self.network.neighbours(info.kind_name)
         self._memory = Memory.empty(self.network.shape.history, self.network.shape.walk_rank)
+        self._arrivals = Arrivals.empty()
 
     def kernel(self) -> GpuKernel:
         from dovetail.schedulers.learned.das.kernel import Nudge, pack_kernel
@@ -92,8 +94,10 @@ class Das:
         # Numba compiles for read-only arrays anew: this way it is the code of whole episodes.
         writable = GpuView._make([view.time_s, *(np.array(part) for part in view[1:])])
         nudge = self._nudge or Nudge.none()
-        about, memory = self._about, self._memory
-        count = choose(writable, self.network.weights, self._known, about, nudge, memory, starts, machines, scores)
+        about, memory, arrivals = self._about, self._memory, self._arrivals
+        count = choose(
+            writable, self.network.weights, self._known, about, nudge, memory, arrivals, starts, machines, scores
+        )
         decisions, first = [], 0
         for (job, reason, place), (priority, affinity) in zip(starts[:count].tolist(), scores.tolist(), strict=False):
             workers = int(view.job_workers[job])

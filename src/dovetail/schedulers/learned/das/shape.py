@@ -24,14 +24,16 @@ PLACE_RULE = {
     "slows its neighbours": -4.0,
 }
 START_RULE = {
-    "one": 2.4,
+    "one": 3.0,
     "needs no gpu": 5.0,
-    "time left": -3.0,
+    "time left": -1.0,
     "waited over time left": 0.3,
-    "gpus free after it": 5.0,
+    "gpus free after it": 4.0,
+    "gpus held by those that last longer": -2.0,
+    "gpus that much shorter ones ask for": -4.0,
 }
 """The rules of thumb that learning begins with: weights of columns, whose sum is the score."""
-DEAF_START_RULE = START_RULE | {"one": 4.0, "gpus free after it": 0.0}
+DEAF_START_RULE = START_RULE | {"one": 4.0, "gpus free after it": 0.0, "gpus that much shorter ones ask for": 0.0}
 """Of an agent that does not hear of the cluster: at first, whatever fits is started."""
 HEARD = {
     "order": ("share of machines that take a worker", "workers that fit now, of those it has", "one machine takes all"),
