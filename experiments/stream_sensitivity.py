@@ -17,8 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from commands import RESULTS, dovetail, publish, table, trained
-from gpu_ablation import with_mean_of
-from gpu_settings import Point, read_point
+from gpu_settings import Point, read_point, with_mean_of
 from stream_settings import DAY_S, PARTS, add_options, parts_of, spec_of_network
 
 from dovetail.evaluation.statistics import bootstrap_mean

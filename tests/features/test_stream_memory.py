@@ -29,8 +29,9 @@ def shown(hours: int, rate_of=lambda hour: 1.0 + hour % 24) -> RateMemory:
 
 def test_growth_is_that_of_a_day_ago():
     memory = shown(24)
-    assert memory.growth(HOUR).tolist() == [1.0, 1.0], "not known yet"
+    assert not memory.knows_growth(HOUR) and memory.growth(HOUR).tolist() == [1.0, 1.0]
     memory.add(view(24, 1.0))
+    assert memory.knows_growth(HOUR)
     np.testing.assert_allclose(memory.growth(HOUR), [2.0, 2.0])  # hour 1 after hour 0
     memory = shown(30)
     np.testing.assert_allclose(memory.growth(HOUR), 7.0 / 6.0)

@@ -3,6 +3,7 @@
 Everything is free of units, so that a network serves jobs with other service times, rates and sizes: times count in the
 job's SLO or in intervals, instances in those an operator may have, rates by what they ask of an operator.  What one
 record costs is measured: the time instances were busy over the records they processed, over all that is in the history.
+What rates did in the last day is remembered from view to view.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.core.stream import DAY_S, Floats, Ints, StreamInfo, StreamView
+from dovetail.features.stream_memory import RateMemory
 
 Singles = NDArray[np.float32]
 
-NAME = "stream-2"
+NAME = "stream-3"
 COLUMNS = (
     "busy",
     "blocked",
@@ -41,20 +43,28 @@ COLUMNS = (
     "time of day, sine",
     "time of day, cosine",
     "age of the snapshot",
+    "rate to come against that before, a day ago",
+    "that is known",
+    "bursts of the last day",
 )
 BUSY, BLOCKED, DEMAND = 0, 1, 3
 LOGARITHMS = (slice(3, 4), slice(5, 8))  # these are log(1 + x)
 MOST_DEMAND = 4.0  # of the instances it has, beyond which more makes no difference
 TINY = 1e-12
+BURST = 0.99  # the quantile of rates that is taken for one
 
 
 class StreamFeatures:
-    """Works out the rows of one job set; what does not change with time is worked out once."""
+    """Works out the rows of one job set; what does not change with time is worked out once.
+
+    Views of several worlds may be shown in turn if the same comes to all of them at the same times.
+    """
 
     def __init__(self, info: StreamInfo) -> None:
         self._info = info
         count, jobs = len(info.operator_job), len(info.job_name)
         self._job = info.operator_job
+        self.memory, self._ahead = RateMemory(info), info.snapshots
         self._member = np.zeros((count, jobs))
         self._member[np.arange(count), info.operator_job] = (
             1.0 / np.bincount(info.operator_job, minlength=jobs)[info.operator_job]
@@ -100,6 +110,7 @@ class StreamFeatures:
         age = np.arange(rows - 1, -1, -1.0)
         found[22:24] = clock(view.clock_s - info.snapshot_s * age).T[..., None]
         found[24] = (age / info.history)[:, None]
+        found[25:28] = self._day(view)[:, None, self._job]
         whole[:, :missing] = found[:, :1]
         return whole.transpose(1, 2, 0)
 
@@ -114,6 +125,14 @@ class StreamFeatures:
         found[3] = np.log(np.maximum(rate, TINY) / mean_rate).clip(-4.0, 4.0)
         found[4] = view.job_down_share
         return found
+
+    def _day(self, view: StreamView) -> Singles:
+        """(3, J) columns of jobs."""
+        memory, ahead = self.memory, self._ahead
+        memory.add(view)
+        known = np.full(len(self._info.job_name), float(memory.knows_growth(ahead)))
+        rows = (np.log(memory.growth(ahead)), known, np.log(memory.burst(ahead, BURST)))
+        return np.stack(rows).astype(np.float32)
 
 
 class Around:

@@ -30,11 +30,14 @@ class RateMemory:
         self._seen_s = view.time_s
         self._rates = np.concatenate([self._rates, rows])[-DAYS * self._day :]
 
+    def knows_growth(self, ahead: int) -> bool:
+        return len(self._rates) - self._day >= ahead
+
     def growth(self, ahead: int) -> Floats:
         """(J,) mean rate of the `ahead` snapshots that followed a day ago, over those before; 1 if it is not known."""
         rates, then = self._rates, len(self._rates) - self._day  # what would be now, a day ago
         growth = np.ones(rates.shape[1])
-        if then >= ahead:
+        if self.knows_growth(ahead):
             before, after = rates[then - ahead : then].mean(axis=0), rates[then : then + ahead].mean(axis=0)
             np.divide(after, before, out=growth, where=before > 0.0)
         return np.clip(growth, 1.0 / MOST_GROWTH, MOST_GROWTH)

@@ -55,7 +55,8 @@ def taught(
     """Play one world; also the mean reward of it."""
     info = world.info
     graph = graph_of(info, shape.hops, shape.neighbours)
-    rows, actuator, teacher = StreamFeatures(info), Actuator(info, shape.action), Hindsight(world.info_for(Hindsight))
+    rows, teacher = StreamFeatures(info), Hindsight(world.info_for(Hindsight))
+    actuator = Actuator(info, shape.action, rows.memory)
     rng, drawn = seeds.child("actions").generator(), seeds.child("noise").generator()
     seen: list[tuple[Singles, Floats, Floats, Floats]] = []
     while (view := world.advance()) is not None:

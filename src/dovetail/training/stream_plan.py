@@ -29,8 +29,9 @@ from dovetail.core.errors import ConfigError
 @dataclass(frozen=True)
 class StreamPlan:
     algorithm: Literal["ppo", "reinforce"] = field(default="ppo", metadata={"help": "ppo or reinforce"})
-    lessons: int = field(default=8, metadata={"help": "rounds of being taught, before the first; 0: none"})
-    lesson_steps: int = field(default=150, metadata={"help": "steps of learning in a lesson"})
+    lessons: int = field(default=24, metadata={"help": "rounds of being taught, before the first; 0: none"})
+    lesson_steps: int = field(default=100, metadata={"help": "steps of learning in a lesson"})
+    moments: int = field(default=32, metadata={"help": "decisions that such a step learns from"})
     iterations: int = field(default=20, metadata={"help": "rounds of playing and learning; 0: it is only taught"})
     sequences: int = field(default=6, metadata={"help": "sequences in a round"})
     episodes: int = field(default=4, metadata={"help": "times each of them is played in a round"})
@@ -46,9 +47,7 @@ class StreamPlan:
     kl: float = field(default=1e-7, metadata={"help": "SURE: weight of the divergence from the prior"})
     likelihood: float = field(default=1e-2, metadata={"help": "SURE: weight of the likelihood of the weights"})
     information: float = field(default=1e-2, metadata={"help": "SURE: weight of the mutual information"})
-    spread: float = field(
-        default=0.0, metadata={"help": "how much rates are varied to learn from, 0.4 say; 0: not at all"}
-    )
+    spread: float = field(default=0.2, metadata={"help": "how much rates are varied to learn from; 0: not at all"})
     forecast: float = field(default=0.1, metadata={"help": "forecasters: weight of the error of the forecast"})
     validation: int = field(default=4, metadata={"help": "sequences a network is chosen by, of each setting"})
     every: int = field(default=5, metadata={"help": "rounds between validations"})
@@ -57,6 +56,7 @@ class StreamPlan:
         for name, low, high in (
             ("lessons", 0, 10**6),
             ("lesson_steps", 1, 10**6),
+            ("moments", 1, 10**4),
             ("iterations", 0, 10**6),
             ("sequences", 1, 10**4),
             ("episodes", 2, 10**3),
@@ -81,4 +81,4 @@ class StreamPlan:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
 
 
-PROFILES: dict[str, dict[str, int]] = {"quick": {"iterations": 0}, "full": {"lessons": 16, "lesson_steps": 300}}
+PROFILES: dict[str, dict[str, int]] = {"quick": {"iterations": 0}, "full": {"iterations": 0, "lessons": 60}}

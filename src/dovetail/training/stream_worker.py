@@ -33,7 +33,6 @@ from dovetail.workloads.stream import StreamWorkload
 Task = tuple[int, int]
 """Which setting, and the seed of the sequence."""
 FURTHEST = 10.0
-MOMENTS_AT_ONCE = 32  # of a lesson, whose gradient is a step
 PIECE = 8  # moments whose gradient is worked out at once
 
 
@@ -109,7 +108,7 @@ class StreamWorker:
         rng = np.random.default_rng(seed)
         named = _tensors(parameters, learn=True)
         lesson = self._lessons[int(rng.integers(len(self._lessons)))]
-        moments = rng.integers(len(lesson.features), size=MOMENTS_AT_ONCE)
+        moments = rng.integers(len(lesson.features), size=self._plan.moments)
         features = torch.as_tensor(lesson.features[moments])
         noise = draw(self._kind, rng, self._shape, len(moments), features.shape[1], lesson.graph)
         said = forward(TORCH, self._kind, self._shape, named, features, lesson.graph, noise)
@@ -144,7 +143,8 @@ class StreamWorker:
     ) -> tuple[Played, float, float]:
         info = worlds[0].info
         graph = graph_of(info, self._shape.hops, self._shape.neighbours)
-        rows, actuator = StreamFeatures(info), Actuator(info, self._shape.action)
+        rows = StreamFeatures(info)
+        actuator = Actuator(info, self._shape.action, rows.memory)
         rng = seeds.child("actions").generator()
         noise_seed = int(seeds.child("noise").generator().integers(2**31))
         std = float(np.exp(parameters["head.log_std"][0]))

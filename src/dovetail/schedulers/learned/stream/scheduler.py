@@ -35,7 +35,7 @@ class StreamPolicy:
         shape = self._trained.shape
         self._ops, self._seed, self._history = COMPILED, int(rng.integers(2**62)), info.history
         self._features = StreamFeatures(info)
-        self._actuator = Actuator(info, shape.action)
+        self._actuator = Actuator(info, shape.action, self._features.memory)
         self._graph = graph_of(info, shape.hops, shape.neighbours)
 
     def decide(self, view: StreamView) -> Sequence[StreamDecision]:

@@ -9,7 +9,7 @@ from dovetail.core.errors import ConfigError
 
 Sampler = Literal["learned", "random", "none"]
 Present = Literal["whole", "own"]
-Action = Literal["demand", "relative", "published"]
+Action = Literal["demand", "bursts", "relative", "published"]
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,10 @@ class StreamShape:
         metadata={"help": "SURE: of the newest snapshot it looks at the whole job, or at each operator's own alone"},
     )
     action: Action = field(
-        default="demand",
+        default="bursts",
         metadata={
-            "help": "what an action means: demand: how much spare capacity over the measured demand; "
+            "help": "what an action means: bursts: how much spare capacity over what the last day lets expect of the "
+            "coming hour; demand: over the measured demand; "
             "relative: more or fewer than now; published: the same as it was published, which hardly leaves 1"
         },
     )
