@@ -17,14 +17,15 @@ from dovetail.core.errors import CheckpointError, ConfigError, DovetailError
 from dovetail.core.seeds import SeedTree
 from dovetail.core.stream import StreamDecision
 from dovetail.evaluation.setting_stream import StreamSetting
+from dovetail.features.stream import COLUMNS
 from dovetail.schedulers.learned.stream.checkpoint import load_checkpoint
-from dovetail.schedulers.learned.stream.kinds import KINDS
+from dovetail.schedulers.learned.stream.kinds import KINDS, fresh_parameters
 from dovetail.schedulers.learned.stream.scheduler import POLICIES
 from dovetail.schedulers.learned.stream.shape import StreamShape
 from dovetail.sim.stream import StreamOptions
 from dovetail.training.stream_losses import OBJECTIVE
 from dovetail.training.stream_plan import StreamPlan
-from dovetail.training.stream_run import StreamTrainJob, StreamTrainRun, start_workers
+from dovetail.training.stream_run import LEAST_SPREAD, StreamTrainJob, StreamTrainRun, standardised, start_workers
 from dovetail.training.stream_worker import StreamWorker, faded, spread_out
 
 STEADY = StreamSetting(
@@ -116,6 +117,49 @@ def test_gradients_are_those_of_the_loss(tmp_path, kind):
     assert slope == pytest.approx(float((gradient[name] * direction).sum()), rel=2e-2, abs=1e-4)
 
 
+@pytest.mark.parametrize("windows", [1, 4])
+def test_the_first_layer_is_scaled_by_what_it_sees(windows):
+    """So that it says of columns as they come what it said of standardised ones; one that stands still is left."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(500, 3)) * [0.2, 30.0, 0.0] + [5.0, -2.0, 1.0]
+    spread = np.array([rows[:, 0].std(), rows[:, 1].std(), LEAST_SPREAD])
+    layer = {
+        "project.weight": rng.normal(size=(3 * windows, 4)).astype(np.float32),
+        "project.bias": rng.normal(size=4).astype(np.float32),
+    }
+    seen = np.stack([np.full(3, 500.0), rows.sum(axis=0), (rows**2).sum(axis=0)])
+    scaled = standardised(layer, seen)
+    alike = np.tile((rows - rows.mean(axis=0)) / spread, windows)
+    expected = alike @ layer["project.weight"] + layer["project.bias"]
+    found = np.tile(rows, windows) @ scaled["project.weight"] + scaled["project.bias"]
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def test_columns_are_counted_over_all_lessons():
+    worker = StreamWorker((STEADY,), (STEADY,), "dream", SHAPE, PLAN)
+    run_parameters = fresh_parameters("dream", SHAPE, np.random.default_rng(0))
+    worker.teach(run_parameters, [(0, 1), (0, 2)], 3)
+    rows = np.concatenate([each.features.reshape(-1, len(COLUMNS)) for each in worker._lessons]).astype(float)
+    count, total, squares = worker.columns()
+    assert (count == len(rows)).all()
+    np.testing.assert_allclose(total / count, rows.mean(axis=0), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(squares / count, (rows**2).mean(axis=0), rtol=1e-6, atol=1e-9)
+
+
+def test_a_step_learns_from_several_sequences(monkeypatch):
+    plan = replace(PLAN, moments=10, sources=4)
+    worker = StreamWorker((STEADY,), (STEADY,), "dream", SHAPE, plan)
+    parameters = fresh_parameters("dream", SHAPE, np.random.default_rng(0))
+    worker.teach(parameters, [(0, seed) for seed in range(4)], 3)
+    asked = []
+    whole = worker._loss_of_lesson
+    monkeypatch.setattr(worker, "_loss_of_lesson", lambda *given: asked.append(given[1]) or whole(*given))
+    worker.gradient_of_lessons(parameters, 5)
+    assert asked == [3, 3, 2, 2]
+    with pytest.raises(ConfigError, match="moments is 3, fewer than sources, 4"):
+        replace(PLAN, moments=3)
+
+
 def test_returns_fade_and_are_compared_at_the_same_moment():
     assert faded(np.array([1.0, 2.0, 4.0]), 0.5).tolist() == [3.0, 4.0, 4.0]
     returns = np.array([[1.0, 3.0], [10.0, 14.0]])  # two moments, two times
@@ -153,7 +197,9 @@ def test_refusals(tmp_path):
         load_checkpoint(tmp_path / "whole" / "checkpoint", "dream")
 
 
-@pytest.mark.parametrize("ablation", [{"sampler": "random"}, {"sampler": "none"}, {"action": "relative"}])
+@pytest.mark.parametrize(
+    "ablation", [{"sampler": "random"}, {"sampler": "none"}, {"action": "relative"}, {"past": "sampled"}]
+)
 def test_ablations_change_the_outcome(tmp_path, ablation):
     plain = train(tmp_path / "plain", steps=2)
     other = train(tmp_path / "other", replace(JOB, shape=replace(SHAPE, **ablation)), steps=2)

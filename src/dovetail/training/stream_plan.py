@@ -10,7 +10,8 @@ times at the same moment (an input-dependent baseline).
 
 Before the first round, networks are taught by one who knows the rates to come: the network plays, and is told what each
 number of instances would have been worth (`stream_lessons`); what it saw is kept from lesson to lesson (as in DAgger:
-Ross et al., 2011).
+Ross et al., 2011).  When the first lesson has been played, the first layer is scaled by what its columns were like, for
+all kinds of networks alike (`standardised`): without, they need two and a half times as many steps.
 
 With `spread`, rates are varied in sequences to learn from (`stream_variety`), never in those networks are chosen by.
 
@@ -32,6 +33,7 @@ class StreamPlan:
     lessons: int = field(default=24, metadata={"help": "rounds of being taught, before the first; 0: none"})
     lesson_steps: int = field(default=100, metadata={"help": "steps of learning in a lesson"})
     moments: int = field(default=32, metadata={"help": "decisions that such a step learns from"})
+    sources: int = field(default=4, metadata={"help": "sequences that these are taken from"})
     iterations: int = field(default=20, metadata={"help": "rounds of playing and learning; 0: it is only taught"})
     sequences: int = field(default=6, metadata={"help": "sequences in a round"})
     episodes: int = field(default=4, metadata={"help": "times each of them is played in a round"})
@@ -57,6 +59,7 @@ class StreamPlan:
             ("lessons", 0, 10**6),
             ("lesson_steps", 1, 10**6),
             ("moments", 1, 10**4),
+            ("sources", 1, 10**4),
             ("iterations", 0, 10**6),
             ("sequences", 1, 10**4),
             ("episodes", 2, 10**3),
@@ -79,6 +82,8 @@ class StreamPlan:
         ):
             if not low <= getattr(self, name) <= high:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
+        if self.moments < self.sources:
+            raise ConfigError(f"moments is {self.moments}, fewer than sources, {self.sources}")
 
 
 PROFILES: dict[str, dict[str, int]] = {"quick": {"iterations": 0}, "full": {"iterations": 0, "lessons": 60}}

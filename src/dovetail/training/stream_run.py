@@ -32,6 +32,7 @@ FIRST_TRAINING_SEED, TRAINING_SEEDS = 1_000, 900
 FIRST_VALIDATION_SEED = 2_000
 LARGEST_STEP = 0.5  # norm of a gradient
 LAST_RATE = 0.1  # of the first
+LEAST_SPREAD = 0.1  # of a column, when the first layer is scaled
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,9 @@ class StreamTrainRun:
         tasks, seed = self._tasks(rng), int(rng.integers(2**31))
         shares = [tasks[number :: workers.count] for number in range(workers.count)]
         played = workers.call("teach", [(self.parameters, share, seed) for share in shares])
+        if self.iteration == -self.job.plan.lessons:
+            seen = workers.call("columns", [()] * workers.count)
+            self.parameters = standardised(self.parameters, sum(seen[1:], seen[0]))
         weights = np.array([answer["actions"] for answer in played])
         plan = self.job.plan
         figures: dict[str, float] = {}
@@ -221,6 +225,20 @@ class StreamTrainRun:
             self.curve = list(document["curve"])
         except (KeyError, TypeError, ValueError) as error:
             raise DovetailError(f"{self.directory.path}: the run is damaged ({error}); start again") from error
+
+
+def standardised(parameters: Parameters, seen: Floats) -> Parameters:
+    """With the first layer as if columns had a mean of 0 and a spread of 1; `seen` as `StreamWorker.columns` has it.
+
+    A column that hardly moves is not blown up: it may move elsewhere.  Some networks take several windows of them.
+    """
+    count, total, squares = seen
+    mean = total / count
+    spread = np.maximum(np.sqrt(np.maximum(squares / count - mean**2, 0.0)), LEAST_SPREAD)
+    windows = len(parameters["project.weight"]) // len(mean)
+    weight = parameters["project.weight"] / np.tile(spread, windows)[:, None]
+    bias = parameters["project.bias"] - np.tile(mean, windows) @ weight
+    return parameters | {"project.weight": np.float32(weight), "project.bias": np.float32(bias)}
 
 
 def falling(share: float) -> float:

@@ -12,7 +12,7 @@ import torch
 from dovetail.core.seeds import SeedTree
 from dovetail.core.stream import Floats, Reason, StreamInfo, StreamView, reward
 from dovetail.evaluation.setting_stream import StreamSetting
-from dovetail.features.stream import StreamFeatures
+from dovetail.features.stream import COLUMNS, StreamFeatures
 from dovetail.schedulers.learned.stream import sure
 from dovetail.schedulers.learned.stream.action import Actuator
 from dovetail.schedulers.learned.stream.arrays import Parameters
@@ -103,25 +103,45 @@ class StreamWorker:
         drawn = opened.sequence(sequence_seed)
         return varied(drawn, self._plan.spread, opened.interval_s, seeds.child("variety").generator())
 
+    def columns(self) -> Floats:
+        """(3, F) of all it was taught so far: how many rows, their sum, and that of their squares."""
+        found = np.zeros((3, len(COLUMNS)))
+        for lesson in self._lessons:
+            rows = lesson.features.reshape(-1, len(COLUMNS)).astype(np.float64)
+            found += np.stack([np.full(len(COLUMNS), float(len(rows))), rows.sum(axis=0), (rows**2).sum(axis=0)])
+        return found
+
     def gradient_of_lessons(self, parameters: Parameters, seed: int) -> tuple[Parameters, dict[str, float]]:
-        """Of the regret at some moments of one lesson, drawn by `seed`."""
+        """Of the mean regret at some moments, taken in equal parts from some lessons, drawn by `seed`."""
         rng = np.random.default_rng(seed)
         named = _tensors(parameters, learn=True)
+        plan, found = self._plan, dict[str, float]()
+        for part in np.array_split(np.arange(plan.moments), plan.sources):
+            loss, figures = self._loss_of_lesson(named, len(part), rng)
+            share = len(part) / plan.moments
+            (share * loss).backward()  # type: ignore[no-untyped-call]
+            for name, value in figures.items():
+                found[name] = found.get(name, 0.0) + share * value
+        return _gradients(named), found
+
+    def _loss_of_lesson(
+        self, named: Parameters, count: int, rng: np.random.Generator
+    ) -> tuple[torch.Tensor, dict[str, float]]:
+        """At so many moments of one lesson."""
         lesson = self._lessons[int(rng.integers(len(self._lessons)))]
-        moments = rng.integers(len(lesson.features), size=self._plan.moments)
+        moments = rng.integers(len(lesson.features), size=count)
         features = torch.as_tensor(lesson.features[moments])
-        noise = draw(self._kind, rng, self._shape, len(moments), features.shape[1], lesson.graph)
+        noise = draw(self._kind, rng, self._shape, count, features.shape[1], lesson.graph)
         said = forward(TORCH, self._kind, self._shape, named, features, lesson.graph, noise)
-        lost = regret(self._shape.action, lesson, moments, said.mean)
-        loss, figures = lost, {"regret": lost.item()}
+        loss = regret(self._shape.action, lesson, moments, said.mean)
+        figures = {"regret": loss.item()}
         if said.sampled is not None:
             extra, more = sampler_loss(self._plan, self._shape, named, features, lesson.graph, said.sampled)
             loss, figures = loss + extra, figures | more
         if said.forecast is not None:
             off = ((said.forecast - torch.as_tensor(lesson.change[moments])) ** 2).mean()
             loss, figures = loss + self._plan.forecast * off, figures | {"forecast": off.item()}
-        loss.backward()  # type: ignore[no-untyped-call]
-        return _gradients(named), figures
+        return loss, figures
 
     def play(self, parameters: Parameters, tasks: Sequence[Task], seed: int) -> dict[str, float]:
         """A round: each sequence several times.  What happened is kept, figures returned."""

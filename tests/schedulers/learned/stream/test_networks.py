@@ -144,15 +144,29 @@ def test_half_of_the_neighbours_are_taken_those_that_matter_most(info):
     assert (order[3, ..., 0] == 0).all()  # and operator 3 one, which is the first in any case
 
 
-def test_the_choice_has_a_gradient(info):
+def test_the_past_is_weighed_by_what_matters(info):
+    """By hand: two snapshots, one of which matters e^2 times as much; at random, all alike."""
+    projected = np.zeros((1, 2, 1, 3), np.float32)
+    projected[0, :, 0, 0] = [1.0, 3.0]
+    mean = np.array([0.0, 2.0], np.float32).reshape(1, 2, 1)
+    share = np.exp(2.0) / (1.0 + np.exp(2.0))
+    found = sure.weighed(NUMPY, SMALL, projected, mean)
+    np.testing.assert_allclose(found[0, 0], [1.0 + 2.0 * share, 0.0, 0.0], rtol=1e-6)
+    found = sure.weighed(NUMPY, replace(SMALL, sampler="random"), projected, mean)
+    np.testing.assert_allclose(found[0, 0], [2.0, 0.0, 0.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("past", ["weighed", "sampled"])
+def test_the_choice_has_a_gradient(info, past):
     """A published fault: cut by a cast to booleans, the sampler never learned from the reward."""
     torch = pytest.importorskip("torch", reason="learning needs torch: pip install 'dovetail[learn]'")
     from dovetail.training.stream_torch import TORCH
 
     graph = graph_of(info, 2, 8)
-    tensors = {name: torch.as_tensor(value).requires_grad_() for name, value in network("sure").items()}
-    noise = draw("sure", np.random.default_rng(2), SMALL, WORLDS, HISTORY, graph)
-    said = forward(TORCH, "sure", SMALL, tensors, torch.as_tensor(features(info)), graph, noise)
+    shape = replace(SMALL, past=past)
+    tensors = {name: torch.as_tensor(value).requires_grad_() for name, value in network("sure", shape).items()}
+    noise = draw("sure", np.random.default_rng(2), shape, WORLDS, HISTORY, graph)
+    said = forward(TORCH, "sure", shape, tensors, torch.as_tensor(features(info)), graph, noise)
     said.mean.sum().backward()
     for name in ("time.mean.weight", "time.log_variance.weight", "near.other.weight"):
         assert tensors[name].grad.abs().max() > 0.0, name

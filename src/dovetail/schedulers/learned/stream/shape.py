@@ -9,6 +9,7 @@ from dovetail.core.errors import ConfigError
 
 Sampler = Literal["learned", "random", "none"]
 Present = Literal["whole", "own"]
+Past = Literal["weighed", "sampled"]
 Action = Literal["demand", "bursts", "relative", "published"]
 
 
@@ -29,6 +30,13 @@ class StreamShape:
     present: Present = field(
         default="whole",
         metadata={"help": "SURE: of the newest snapshot it looks at the whole job, or at each operator's own alone"},
+    )
+    past: Past = field(
+        default="weighed",
+        metadata={
+            "help": "SURE: of an operator's own history it sees the mean of all snapshots, by the weights they are "
+            "sampled with, and those sampled; or those sampled alone"
+        },
     )
     action: Action = field(
         default="bursts",

@@ -12,8 +12,8 @@ between them.  It is unnecessary to look at all of it, so for each operator v a 
 
 The subgraph is the chosen copies of v, consecutive ones joined, each joined to its chosen neighbours.  A graph
 isomorphism network (sum over neighbours, then a perceptron, some layers) and a sum over the subgraph encode it; a
-residual feed-forward layer follows.  To that comes what v and its surroundings are like now, and the policy head makes
-an action of it.
+residual feed-forward layer follows.  To that comes what v and its surroundings are like now, and the mean of v's own
+snapshots, each as much as it matters (theta with eps = 0); the policy head makes an action of it.
 
 Gradients reach the weights by the straight-through estimator: what was chosen is multiplied by 1 + s - stop(s), s being
 its probability to be chosen.  Where nothing is drawn, the largest weights are taken; deciding draws, too: what was
@@ -22,6 +22,8 @@ trained on samples loses a few percent more to hindsight when it is handed the l
 Departures.  The published code casts the selection to booleans, which cuts that gradient; scales the noise by the
 variance; and lets the chosen snapshots alone speak of the present.  Ours always looks at the newest snapshot, with a
 graph network of its own (`present=whole`; `own`: at v alone), as sampling is there to save looking at all the others.
+The weighed mean is ours, too (`past=weighed`; `sampled`: without): rates of single minutes are noise, a third of which
+is left in ten of them, and a mean of all costs next to nothing; its gradient teaches the weights what matters.
 Sums over the subgraph are divided by k1, those over neighbours by the root of how many there may be, which changes
 nothing but the scale.
 
@@ -85,9 +87,8 @@ def shapes(shape: StreamShape) -> dict[str, tuple[int, ...]]:
         found |= linear_shapes(f"gin.{layer}.first", width, width) | linear_shapes(f"gin.{layer}.second", width, width)
         found[f"gin.{layer}.self"] = (1,)
     found |= linear_shapes("feed.first", width, width) | linear_shapes("feed.second", width, width)
-    if shape.present == "own":
-        return found | head_shapes(shape, 2 * width)
-    return found | convolution_shapes(shape) | head_shapes(shape, 3 * width)
+    found |= convolution_shapes(shape) if shape.present == "whole" else {}
+    return found | head_shapes(shape, (2 + (shape.present == "whole") + (shape.past == "weighed")) * width)
 
 
 def draw_noise(rng: np.random.Generator, shape: StreamShape, worlds: int, history: int, graph: Graph) -> Noise:
@@ -118,9 +119,18 @@ def forward(
     encoded = encode(ops, shape, parameters, part)
     fed = linear(parameters, "feed.second", dense(ops, parameters, "feed.first", encoded))
     newest = projected[:, -1]
-    now = [newest] if shape.present == "own" else [newest, convolved(ops, shape, parameters, newest, graph)]
-    said = head(ops, parameters, ops.concat([encoded + fed, *now], -1))
+    more = [newest] if shape.present == "own" else [newest, convolved(ops, shape, parameters, newest, graph)]
+    if shape.past == "weighed":
+        more.append(weighed(ops, shape, projected, mean))
+    said = head(ops, parameters, ops.concat([encoded + fed, *more], -1))
     return said, Sampled(mean, log_variance, weights, chosen, encoded)
+
+
+def weighed(ops: Ops, shape: StreamShape, projected: Array, mean: Array) -> Array:
+    """(W, L, O, D) -> (W, O, D): the mean of each operator's own snapshots, by how much they matter."""
+    if shape.sampler == "random":
+        return ops.mean(projected, 1)
+    return ops.sum(projected * ops.softmax(mean, 1)[..., None], 1)
 
 
 def heads(ops: Ops, parameters: Parameters, projected: Array) -> tuple[Array, Array, Array]:
