@@ -4,7 +4,8 @@
 
 `--data` is the folder with `clarknet_per_min.csv`.  SURE is trained anew for every value, on the first half of ClarkNet
 with `small-1` and `medium-1`, chosen by the next fifth, and judged on the rest, each network of `--training-seeds` on
-all sequences.  One thing is changed at a time.
+all sequences.  One thing is changed at a time.  What is called lambda in the paper, the weight of latency in the
+reward, is changed for the world, too, so rewards of its rows cannot be compared: they say what it buys and costs.
 
 Training runs and comparisons are kept in OUT, and gone on with.
 """
@@ -33,6 +34,7 @@ PARTS_OF_IT = {
     "random sampler": ("sampler=random",),
     "no mutual information": ("information=0",),
     "of the present, only its own operator": ("present=own",),
+    "of the past, only what is sampled": ("past=sampled",),
     "the present alone: no history at all (`stream/dream`)": ("network=dream",),
     "not taught: PPO from the start": ("lessons=0", "iterations=24"),
     "as published: REINFORCE, relative action": (
@@ -51,16 +53,23 @@ STUDIES = {
     "Weight of the mutual information": INFORMATION,
     "Parts": PARTS_OF_IT,
 }
+WEIGHTS = (0.3, 0.5, 0.7, 0.9)
+RULE = "stream/quantile:utilisation=0.7"
+OF_WEIGHTS = ("latency_s", "p99_latency_s", "slo_violations", "utilisation", "instance_hours", "rescales")
 DRAWN = ("Snapshots that are sampled (of 60)", "Weight of the mutual information")
 
 
-def train(changed: Sequence[str], seed: int, rates: Mapping[str, Path], args: argparse.Namespace) -> str:
+def train(
+    changed: Sequence[str], seed: int, rates: Mapping[str, Path], args: argparse.Namespace, weight: float | None = None
+) -> str:
     """The spec of a network with this changed."""
     kind = next((each.partition("=")[2] for each in changed if each.startswith("network=")), "sure")
     words = ["--workload", JOBS[0], "--mix", ",".join(JOBS[1:]), "--network", kind, "--profile", "quick"]
     words += ["--rates", str(rates["train"]), "--validate-rates", str(rates["validate"]), "--duration", str(DAY_S)]
     words += [word for each in changed if not each.startswith("network=") for word in ("--set", each)]
-    name = "-".join([*(each.replace("=", "_") for each in changed), str(seed)])
+    words += [] if weight is None else ["--weight", str(weight)]
+    parts = [each.replace("=", "_") for each in changed] + ([] if weight is None else [f"weight_{weight:g}"])
+    name = "-".join([*parts, str(seed)])
     return spec_of_network(
         kind, trained(args.out / name, "stream", *words, "--seed", str(seed), "--workers", str(args.workers))
     )
@@ -72,6 +81,28 @@ def measured(job: str, rates: Path, groups: Mapping[str, Sequence[str]], args: a
     where = args.out / f"{job}-test"
     dovetail("compare", "stream", *words, "--schedulers", specs, "--workers", str(args.workers), "--out", str(where))
     return with_mean_of(read_point(job, where, args.seeds), groups)
+
+
+def weights_table(rates: Mapping[str, Path], args: argparse.Namespace) -> str:
+    """A row for each weight of latency: SURE, trained and judged with it, and the rule, which does not know it."""
+    lines = []
+    for weight in WEIGHTS:
+        members = [train((), seed, rates, args, weight) for seed in range(args.training_seeds)]
+        points = []
+        for job in JOBS:
+            where = args.out / f"{job}-weight_{weight:g}"
+            words = ["--workload", job, "--rates", str(rates["test"]), "--duration", str(2 * DAY_S)]
+            words += ["--seeds", str(args.seeds), "--weight", str(weight), "--workers", str(args.workers)]
+            words += ["--schedulers", ",".join([*members, RULE]), "--out", str(where)]
+            dovetail("compare", "stream", *words)
+            points.append(with_mean_of(read_point(job, where, args.seeds), {"stream/sure": members}))
+        for name in ("stream/sure", RULE):
+            figures = [f"{np.mean([point.mean(name, figure) for point in points]):.4g}" for figure in OF_WEIGHTS]
+            apart = np.mean([point.values[name]["reward"] - point.values[RULE]["reward"] for point in points], axis=0)
+            found = bootstrap_mean(apart)
+            lead = "" if name == RULE else f"{found.mean:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
+            lines.append([f"{weight:g}", f"`{name}`", *figures, lead])
+    return table(["weight of latency", "autoscaler", *OF_WEIGHTS, "reward, to the rule"], lines)
 
 
 def study_table(points: Sequence[Point], study: Mapping[str, Sequence[str]]) -> str:
@@ -128,6 +159,7 @@ def main() -> None:
         f"{args.training_seeds} networks, with 95 % intervals over sequences; differences are paired."
     ]
     texts += [f"## {title}\n\n{study_table(points, study)}" for title, study in STUDIES.items()]
+    texts.append(f"## Weight of latency against utilisation\n\n{weights_table(rates, args)}")
     if args.write:
         texts.insert(1, "![reward against the size of the subgraph and the weight](stream_sensitivity.png)")
         draw(points, RESULTS / "stream_sensitivity.png")
