@@ -11,7 +11,7 @@ times at the same moment (an input-dependent baseline).
 Before the first round, networks are taught by one who knows the rates to come: the network plays, and is told what each
 number of instances would have been worth (`stream_lessons`); what it saw is kept from lesson to lesson (as in DAgger:
 Ross et al., 2011).  When the first lesson has been played, the first layer is scaled by what its columns were like, for
-all kinds of networks alike (`standardised`): without, they need two and a half times as many steps.
+all kinds of networks alike (`standardised`): without, they need about twice as many steps.
 
 With `spread`, rates are varied in sequences to learn from (`stream_variety`), never in those networks are chosen by.
 
