@@ -83,6 +83,12 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
     for one in settings:
         opened = one.open()
         opened.check(0)  # whatever is wrong with it, now
+        if opened.is_one_sequence:
+            note(
+                f"{one.workload}: the whole record is one sequence of {opened.jobs} jobs, the same for every seed: "
+                "what is learned is that sequence, and validation is on it too; --arrivals poisson --jobs N --load L "
+                "draws others from it, a smaller --jobs takes windows of it"
+            )
         kinds |= dict.fromkeys(opened.sequence(0).kind_name)
     if plan.neighbours and start is None:
         shape = replace(shape, kinds=tuple(kinds))
