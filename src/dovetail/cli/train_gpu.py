@@ -37,9 +37,11 @@ def run(args: argparse.Namespace) -> int:
     asked = read_arguments(GpuArguments, args, not_from_file=("seeds", "seed", "schedulers"))
     check_learning(args)
     job = _job(args, asked)
-    train = DasTrainRun(args.out, job, training_command(args, asked, "mix", "start"), resume=args.resume)
+    count = args.workers or default_workers()
+    command = f"{training_command(args, asked, 'mix', 'start')} --workers {count}"  # which decides the run as well
+    train = DasTrainRun(args.out, job, command, resume=args.resume)
     finished = False
-    with closing(start_workers(job, args.workers or default_workers())) as workers:
+    with closing(start_workers(job, count)) as workers:
         if train.resumed:
             note(f"going on after iteration {train.iteration}")
         try:
