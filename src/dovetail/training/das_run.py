@@ -168,6 +168,8 @@ class DasTrainRun:
         tasks = self._tasks(rng, self.job.plan.neighbours)
         asked = [(tasks[number :: workers.count], seed + number) for number in range(workers.count)]
         samples = Samples.together([found for found in workers.call("witness", asked) if found is not None])
+        if not len(samples.kind):
+            return "neighbours: no speed was measured, so nothing is learned of them"
         found, error = fit(samples, HOST_RANK, DEVICE_RANK, seed)
         self.parameters |= {f"neighbours.{name.replace('_', '.')}": part for name, part in found._asdict().items()}
         spread = float(samples.log_ratio.std())
