@@ -1,17 +1,23 @@
 """GPU jobs: all schedulers on three sizes of cluster, of one type of GPU and of four, as in the paper of DAS.
 
     .venv/bin/python experiments/gpu_settings.py --write
-    .venv/bin/python experiments/gpu_settings.py --only small-mixed medium-mixed large-mixed --searches 8 --write
+    .venv/bin/python experiments/gpu_settings.py --only small-mixed medium-mixed large-mixed --searches 7 --write
     .venv/bin/python experiments/gpu_settings.py --only small medium --das mine=runs/das/checkpoint
+    .venv/bin/python experiments/gpu_settings.py --only small --networks 0 --profile quick --seeds 5      # some minutes
 
 All schedulers meet the same sequences (seeds 0, 1, ...; training takes others), and differences are paired.  Published
 baselines are those that DAS was published with; the others are what users run today, and orders and places of ours.
 The yardstick is the best published one of each size: by completion time for completion times, by fee for fees.
 
-`--das NAME=CHECKPOINT` takes several networks (the bundled one; none: `--das` alone); if they were trained alike with
-other seeds, `--mean` adds a row for what such a network does on average, sequence by sequence.  A search takes
-half a minute for a sequence on 128 machines; `--searches N` gives it N of them there, and all are then compared with it
-on these.
+`gpu/das` is what its training makes on average: three networks for clusters of one type of GPU and three for those of
+four are trained in OUT/networks, with the seeds of `--networks`, by the command on the cards of the bundled ones (of
+which each is one of the three, the one in the middle by validation), with one worker: the number of workers is part of
+what decides a run.  A row is the mean of the three, sequence by sequence.  That takes 30 and 50 minutes of CPU time.
+`--das NAME=CHECKPOINT` takes networks that are there instead (`--das bundled=auto`: the bundled one; `--das` alone:
+none), with `--mean` for a row of their mean; `--profile` and `--set` train otherwise.
+
+A search takes half a minute for a sequence on 128 machines; `--searches N` gives it N of them there, and all are then
+compared with it on these.
 
 Clusters of one type of GPU and of four have a file each in experiments/results/, which is written whole or not at all.
 
@@ -27,7 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from commands import dovetail, publish, table
+from commands import dovetail, publish, table, trained
 from elastic_settings import spec_of
 
 from dovetail.core.gpu import Floats
@@ -64,8 +70,33 @@ MODERN = (
 SEARCHES = ("gpu/malo", "gpu/mosa")
 SIZES = ("small", "medium", "large")
 MIXED = tuple(f"{size}-mixed" for size in SIZES)
-CLUSTERS = {"gpu_settings": ("of one type of GPU", SIZES), "gpu_settings_mixed": ("of four types of GPUs", MIXED)}
-"""File of results: clusters, settings."""
+MOSTLY_GANGS = (
+    "jobs=120,gang_share=0.8,shared_share=0.05,cpu_share=0.05",
+    "jobs=100,gang_share=0.35,gang_sizes=[16],gang_weights=[1.0],whole_share=1.0,gang_stretch=8.0,shared_share=0.3,"
+    "cpu_share=0.05",
+)
+"""What networks learn from, too: the smallest cluster with other work."""
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """A file of results: which clusters, the settings, and how networks for these are called."""
+
+    about: str
+    settings: tuple[str, ...]
+    networks: str
+
+    def learned_from(self) -> tuple[str, ...]:
+        """Options of `dovetail train gpu`, as on the card of the bundled network."""
+        smallest, larger, _ = self.settings
+        mix = ",".join([larger, *(f"{smallest}:{work}" for work in MOSTLY_GANGS)])
+        return "--workload", smallest, "--mix", mix
+
+
+CLUSTERS = {
+    "gpu_settings": Clusters("of one type of GPU", SIZES, "one"),
+    "gpu_settings_mixed": Clusters("of four types of GPUs", MIXED, "four"),
+}
 DAS, BUNDLED = "gpu/das", "auto"
 MEAN = "mean"  # of several networks
 JCT, FEE = "avg_jct_s", "avg_fee_usd"
@@ -226,7 +257,11 @@ def add_options(parser: argparse.ArgumentParser, out: Path) -> None:
         "--searches", type=int, metavar="N", help="sequences of a search on `large` ones (as of others)"
     )
     parser.add_argument("--workers", type=int, default=1, help="processes (1)")
-    parser.add_argument("--das", nargs="*", type=named, default=[(BUNDLED, BUNDLED)], metavar="NAME=CHECKPOINT")
+    parser.add_argument(
+        "--das", nargs="*", type=named, metavar="NAME=CHECKPOINT", help="these networks, instead of training some"
+    )
+    parser.add_argument("--profile", default="", metavar="NAME", help="of training (that of the recorded results)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of the plan of training")
     parser.add_argument("--out", type=Path, default=out)
     parser.add_argument("--write", action="store_true", help="record the tables in experiments/results/")
 
@@ -237,25 +272,50 @@ def shown(networks: Sequence[tuple[str, str]]) -> dict[str, str]:
     return titles | {das_spec(checkpoint): f"**`{DAS}` ({name})**" for name, checkpoint in networks}
 
 
+def learned(where: Path, words: Sequence[str], seed: int, profile: str, args: argparse.Namespace) -> str:
+    """The checkpoint of a network in `where`, which is trained if it is not there, or gone on with."""
+    plan = [word for each in args.set for word in ("--set", each)]
+    how = ("--profile", args.profile or profile, *plan, "--seed", str(seed), "--workers", "1")
+    return str(trained(where, "gpu", *words, *how))
+
+
+def networks_for(clusters: Clusters, args: argparse.Namespace) -> list[tuple[str, str]]:
+    """(name, checkpoint) of each."""
+    if args.das is not None:
+        found: list[tuple[str, str]] = args.das
+        return found
+    where, words = args.out / "networks", clusters.learned_from()
+    return [
+        (str(seed), learned(where / f"{clusters.networks}-{seed}", words, seed, "full", args)) for seed in args.networks
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser, Path("runs/gpu_settings"))
     parser.add_argument("--only", nargs="+", choices=(*SIZES, *MIXED), default=(*SIZES, *MIXED), metavar="NAME")
     parser.add_argument("--mean", action="store_true", help="and the mean of all networks of --das")
+    parser.add_argument(
+        "--networks", nargs="+", type=int, default=[0, 1, 2], metavar="SEED", help="seeds to train with (0 1 2)"
+    )
     args = parser.parse_args()
-    half = [part for _, part in CLUSTERS.values() if 0 < len(set(part) & set(args.only)) < len(part)]
+    every = [clusters.settings for clusters in CLUSTERS.values()]
+    half = [part for part in every if 0 < len(set(part) & set(args.only)) < len(part)]
     if args.write and half:
         parser.error(f"--write records all sizes of a kind of cluster: --only {' '.join(half[0])}")
-    titles = shown(args.das)
-    points = {name: measured(name, ("--workload", name), list(titles), args) for name in args.only}
-    if args.mean:
-        groups = {MEAN: [das_spec(checkpoint) for _, checkpoint in args.das]}
-        points = {name: with_mean_of(point, groups) for name, point in points.items()}
-        titles[MEAN] = f"**`{DAS}`, mean of {len(args.das)} networks**"
-    for file, (kind, names) in CLUSTERS.items():
-        here = [points[name] for name in names if name in points]
-        if here:
-            publish(file, f"GPU jobs in every setting: clusters {kind}", text_of(here, titles, args), write=args.write)
+    for file, clusters in CLUSTERS.items():
+        names = [name for name in clusters.settings if name in args.only]
+        if not names:
+            continue
+        networks = networks_for(clusters, args)
+        titles = shown(networks)
+        points = [measured(name, ("--workload", name), list(titles), args) for name in names]
+        if (args.mean or args.das is None) and len(networks) > 1:
+            groups = {MEAN: [das_spec(checkpoint) for _, checkpoint in networks]}
+            points = [with_mean_of(point, groups) for point in points]
+            titles[MEAN] = f"**`{DAS}`, mean of {len(networks)} networks**"
+        title = f"GPU jobs in every setting: clusters {clusters.about}"
+        publish(file, title, text_of(points, titles, args), write=args.write)
 
 
 def text_of(points: Sequence[Point], titles: Mapping[str, str], args: argparse.Namespace) -> str:

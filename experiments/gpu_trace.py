@@ -9,11 +9,13 @@ no job; gaps within a window are as recorded, stretched to the load.  The cluste
 of machines, small enough that so few jobs fill it.  Jobs of more than six hours are left out: they are a twentieth of
 the jobs, most of them services, and a window would be about one or two of them.
 
-Only networks of `gpu/das` given by --das may have learned from it: `gpu/dl2` and `gpu/rifling` are the bundled ones, of
-the presets, and were not trained anew on the trace.  A network for it learns from the first part, which this makes in
-OUT:
+Two networks of `gpu/das`: the bundled one, which never saw the trace, and one that is trained on the first part, in
+OUT/network, two minutes:
 
-    dovetail train gpu --workload OUT/parts/train --arrivals trace --jobs 139 --load 1 --out runs/das
+    dovetail train gpu --workload OUT/parts/train --arrivals trace --jobs 139 --load 1 --profile quick --workers 1
+
+`--das NAME=CHECKPOINT` takes others instead, `--das` alone none.  `gpu/dl2` and `gpu/rifling` are the bundled ones, of
+the presets, and were not trained anew on the trace.
 
 Comparisons are kept in OUT, a directory for each part and load, which `dovetail report` reads, and gone on with.
 """
@@ -26,7 +28,7 @@ import sys
 from pathlib import Path
 
 from commands import dovetail, publish
-from gpu_settings import add_options, cost_table, measured, scheduler_table, shown
+from gpu_settings import BUNDLED, add_options, cost_table, learned, measured, scheduler_table, shown
 
 from dovetail.workloads.gpu_source import open_gpu
 
@@ -49,6 +51,15 @@ def part_of(name: str, data: Path, out: Path) -> Path:
     return where
 
 
+def networks_for(part: Path, args: argparse.Namespace) -> list[tuple[str, str]]:
+    """(name, checkpoint) of each."""
+    if args.das is not None:
+        found: list[tuple[str, str]] = args.das
+        return found
+    words = ("--workload", str(part), "--arrivals", "trace", "--jobs", str(args.jobs), "--load", "1")
+    return [("trained", learned(args.out / "network", words, 0, "quick", args)), ("bundled", BUNDLED)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser, Path("runs/gpu_trace"))
@@ -66,7 +77,7 @@ def main() -> None:
     if there < 1:
         raise SystemExit(f"--jobs {args.jobs}: more than the part has")
     args.seeds = there if args.seeds is None else min(args.seeds, there)
-    titles = shown(args.das)
+    titles = shown(networks_for(parts["train"], args))
     points = []
     for load in args.load:
         options = ("--workload", str(parts[args.part]), "--arrivals", "trace:apart=true", "--jobs", str(args.jobs))

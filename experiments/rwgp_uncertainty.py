@@ -7,7 +7,11 @@ and always slow, some in one state with measurements that contradict each other,
 once, two never.  The process is asked how fast a job would be on each: with similarities made by hand, and as the
 bundled network sees the same states (`--checkpoint` takes another).
 
-Before anything was seen, all machines are as uncertain; what is looked at is how much of that is left.
+What is measured is what the process is given: how much faster a job was than its company and distance explain.  So what
+is shown of a network is what its process makes of that, without what the network expects of the states themselves.
+
+Before anything was seen, all machines are as uncertain.  Looked at is how much of that is left (of the speed that jobs
+have there on average), and how far from what is expected the next run would be, which contradicting ones make larger.
 """
 
 from __future__ import annotations
@@ -21,14 +25,15 @@ from commands import publish, table
 
 from dovetail.core.gpu import Floats, Ints
 from dovetail.schedulers.learned.das.checkpoint import load_checkpoint
-from dovetail.schedulers.learned.das.forward import AMPLITUDE, affinity
+from dovetail.schedulers.learned.das.forward import AMPLITUDE, affinity, similar
+from dovetail.schedulers.learned.das.forward import NOISE as NOISE_AT
 from dovetail.schedulers.learned.das.random_walk import RandomWalk
 from dovetail.schedulers.learned.das.scheduler import find_checkpoint
 from dovetail.schedulers.learned.das.shape import NODE_COLUMNS
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "rwgp_uncertainty.png"
-WALK, NOISE, SCALE, RACK = 0.88, 0.37, 0.25, 0.13  # as an untrained network has them, but for the scale of surprises
-BACKGROUND = 0.05  # nodes are never wholly unlike
+WALK, NOISE, SCALE, RACK = 0.99, 0.05, 0.25, 0.05  # walks so long that a dozen runs in one state tell of each other
+BACKGROUND = 0.01  # nodes are never wholly unlike
 NEIGHBOURS = 6  # kinds of neighbours
 
 
@@ -54,7 +59,7 @@ MACHINES = (
     Machine("no run, like none", "new", 1),
     Machine("1 run", "odd", 1, -0.20, -0.20, 1),
 )
-NAMED = {"quiet": 0, "slow": 2, "contradictory": 3, "changing": 4, "new": 6}
+NAMED = {"quiet": 0, "thrice": 1, "slow": 2, "contradictory": 3, "changing": 4, "like": 5, "new": 6, "once": 7}
 STATES = ("quiet", "light", "busy", "crowded", "new", "odd")
 COLUMNS = {  # of the network, where a state is not that of an empty machine
     "quiet": {},
@@ -94,11 +99,12 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Of each machine: log of speed / expected; standard deviation; share of the variance that is left."""
+    """Of each machine, as logarithms of measured speed / what company and distance explain."""
 
     mean: Floats
-    deviation: Floats
-    unknown: Floats
+    deviation: Floats  # standard deviation of that mean
+    unknown: Floats  # share of the variance of the mean that is left
+    next: Floats  # standard deviation of the next run
 
 
 def make_scene(seed: int = 0) -> Scene:
@@ -141,26 +147,40 @@ def by_hand(scene: Scene, measured: Floats | None = None) -> Known:
     values = (scene.measured if measured is None else measured) / SCALE
     found = graph.posterior(runs, values, machines, graph.noise(runs, values, NOISE))
     left = found.variance()
-    return Known(SCALE * found.mean, SCALE * np.sqrt(left), left)
+    apart = NOISE + differing(scene.by_hand[machines], scene.by_hand[runs], values)
+    return Known(SCALE * found.mean, SCALE * np.sqrt(left), left, SCALE * np.sqrt(left + apart))
+
+
+def differing(asked: Floats, seen: Floats, values: Floats) -> Floats:
+    """(m,) how much values around each of the nodes `asked` differ, by Z of both: what one of the next would add."""
+    weight = asked @ seen.T
+    weight /= weight.sum(axis=1, keepdims=True)
+    found: Floats = np.maximum(weight @ values**2 - (weight @ values) ** 2, 0.0)
+    return found
 
 
 def as_learned(scene: Scene, checkpoint: str) -> Known:
-    """The same by a network, all runs just now."""
+    """The same by the process of a network, all runs just now."""
     network = load_checkpoint(find_checkpoint(checkpoint)).network
     weights, count = network.weights, len(MACHINES)
     at, rack = np.concatenate((np.arange(count), scene.where)), scene.rack[:count]
     hidden = np.maximum(scene.columns @ weights.place_in + weights.place_in_bias, 0.0)
     runs = np.logaddexp(0.0, hidden @ weights.walk + weights.walk_bias)[count:].copy()
     machines, now = scene.columns[:count].copy(), np.zeros(len(scene.where))
-    _, mean, left, _ = affinity(weights, machines, at, rack, runs, scene.measured, now, True)
-    return Known(mean, float(np.exp(weights.scalars[AMPLITUDE])) * np.sqrt(left), left)
+    _, speed, left, walked = affinity(weights, machines, at, rack, runs, scene.measured, now, True)
+    _, prior, *_ = affinity(weights, machines, at, rack, runs, 0.0 * scene.measured, now, True)
+    scale = float(np.exp(weights.scalars[AMPLITUDE]))
+    features = similar(weights, walked, runs, at, rack)
+    apart = np.exp(weights.scalars[NOISE_AT]) + differing(features[:count], features[count:], scene.measured / scale)
+    return Known(speed - prior, scale * np.sqrt(left), left, scale * np.sqrt(left + apart))
 
 
 # --- what is shown ---------------------------------------------------------------------------------------------------
 
 
 def known_table(scene: Scene, hand: Known, learned: Known) -> str:
-    head = ["machine", "measured speed", "expected by hand", "sd", "not known yet", "expected by the network", "sd"]
+    columns = ("expected", "not known", "next run")
+    head = ["machine", "measured", *(f"{what}, {who}" for who in ("by hand", "network") for what in columns)]
     rows = []
     for m, machine in enumerate(MACHINES):
         seen = np.exp(scene.measured[scene.where == m])
@@ -168,16 +188,19 @@ def known_table(scene: Scene, hand: Known, learned: Known) -> str:
             [
                 f"m{m}: {machine.title}",
                 f"{100 * seen.min():.0f} to {100 * seen.max():.0f} %" if len(seen) else "",
-                *(f"{100 * np.exp(hand.mean[m]):.0f} %", f"{hand.deviation[m]:.3f}", f"{100 * hand.unknown[m]:.1f} %"),
-                *(f"{100 * np.exp(learned.mean[m]):.0f} %", f"{learned.deviation[m]:.3f}"),
-                f"{100 * learned.unknown[m]:.1f} %",
+                *(text for known in (hand, learned) for text in cells(known, m)),
             ]
         )
-    return table([*head, "not known yet"], rows)
+    return table(head, rows)
+
+
+def cells(known: Known, m: int) -> tuple[str, str, str]:
+    low, high = (100 * np.exp(known.mean[m] + sign * known.next[m]) for sign in (-1, 1))
+    return f"{100 * np.exp(known.mean[m]):.0f} %", f"{100 * known.unknown[m]:.1f} %", f"{low:.0f} to {high:.0f} %"
 
 
 def draw(scene: Scene, shown: dict[str, Known], file: Path) -> None:
-    """Above: measurements, and what is expected; below: the share of the variance that is left."""
+    """Above: measurements, and what is expected of the next run; below: how uncertain its mean is, and it itself."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -190,21 +213,23 @@ def draw(scene: Scene, shown: dict[str, Known], file: Path) -> None:
         above, below = grid[0][column], grid[1][column]
         beside = scene.where + rng.uniform(-0.25, 0.25, len(scene.where))
         above.plot(beside, 100 * np.exp(scene.measured), "o", ms=4, alpha=0.5, color="#888", label="measured")
-        low, high = (100 * np.exp(known.mean + sign * known.deviation) for sign in (-1, 1))
+        low, high = (100 * np.exp(known.mean + sign * known.next) for sign in (-1, 1))
         mean = 100 * np.exp(known.mean)
-        above.errorbar(places, mean, (mean - low, high - mean), fmt="D", ms=6, capsize=4, label="expected, one sd")
+        above.errorbar(places, mean, (mean - low, high - mean), fmt="D", ms=6, capsize=4, label="expected: next run")
         above.set_title(title)
         above.axhline(100, lw=0.8, color="#bbb")
-        below.bar(places, 100 * known.unknown, width=0.6)
+        below.bar(places - 0.2, 100 * known.deviation, width=0.38, label="sd of what is expected on average")
+        below.bar(places + 0.2, 100 * known.next, width=0.38, label="sd of the next run")
         below.set_xticks(
             places, [f"m{m}: {machine.title}" for m, machine in enumerate(MACHINES)], rotation=35, ha="right"
         )
         for axes in (above, below):
             axes.grid(axis="y", alpha=0.3)
             axes.spines[["top", "right"]].set_visible(False)
-    grid[0][0].set_ylabel("speed, % of expected alone")
-    grid[1][0].set_ylabel("not known yet,\n% of the variance before any run")
-    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
+    grid[0][0].set_ylabel("speed, % of what is explained")
+    grid[1][0].set_ylabel("sd, % of speed (log)")
+    (dots, of_dots), (bars, of_bars) = (axes.get_legend_handles_labels() for axes in (grid[0][0], grid[1][0]))
+    figure.legend([*dots, *bars], [*of_dots, *of_bars], loc="outside upper center", ncols=4, frameon=False)
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=110)
     plt.close(figure)
@@ -212,36 +237,48 @@ def draw(scene: Scene, shown: dict[str, Known], file: Path) -> None:
 
 TEXT = """{table}
 
-sd: of the log of the speed. Not known yet: the share of the variance before any run that is left.
+Measured: speed over what company and distance explain, which is what the process is given. Expected: what it makes of
+that. Not known: the share of the variance of the mean, before any run, that is left. Next run: expected, less and more
+one standard deviation; two in three should lie between.
 
-![measured and expected speed of each machine, and how much of it is not known](../../docs/images/{picture})
+![measured and expected speed of each machine, and how uncertain it is](../../docs/images/{picture})
 
-What it shows, with similarities made by hand:
+With similarities made by hand (a walk of {walk:g}, noise of {noise:g}):
 
-- Uncertainty is smallest where much was observed in the state a machine is in (m0, m2), and largest where nothing was
-  (m6). A machine nobody has used is as well known as one like it that was (m5 and m0).
-- Contention makes uncertain in two ways. Where it makes states differ, there is little to compare with: after as many
-  runs {changing} % is not known of m4, whose neighbours were others every time, and {quiet} % of m0. Where measurements
-  in one state contradict each other, each of them tells less: {contradictory} % is not known of m3, {slow} % of m2.
+- The least is unknown where much was observed in the state a machine is in (m0 and m2, {quiet} and {slow} %), the
+  most where nothing was (m6, {new} %). A machine nobody has used is as well known as one like it that was
+  (m5, {like} %).
+- Where contention makes states differ there is little to compare with: after as many runs {changing} % is not known
+  of m4, whose neighbours were others every time.
+- Where measurements in one state contradict each other, the mean is hardly less known (m3, {contradictory} %), but
+  the next run is: its standard deviation is {next_contradictory} % of speed, and {next_slow} % on m2, which was seen
+  as often.
 
-To the network `{network}`, {least} to {most} % are not known: after 12 runs that agree {learned_quiet} and
-{learned_slow} %, after 12 that contradict each other {learned_contradictory} %, after none and like none
-{learned_new} %. It expects {slowest} to {fastest} % of full speed."""
+The process of the network `{network}` sees this otherwise:
+
+- It knows machines, not states: what ran on a machine tells of it, and next to nothing of another in the same state
+  ({learned_like} % is not known of m5, {learned_new} % of m6, {learned_quiet} % of m0). Where it learned, machines of
+  one type are alike but for their moods, and what neighbours do is counted before.
+- It is not the better informed the more it has seen: {learned_thrice} % is not known of m1, with 3 runs, and
+  {learned_quiet} % of m0, with 12. A walker that may go to more nodes of a kind goes to each the less often, so each
+  tells the less of the others; that is the kernel, whatever was measured.
+- Contradictory measurements leave more unknown ({learned_contradictory} %, {learned_slow} % of m2), and the next run
+  more uncertain (a standard deviation of {learned_next_contradictory} and {learned_next_slow} %).
+- It draws what it expects towards 100 %, the more the less it has seen: m2 was measured at {measured_slow} % and
+  expected at {expected_slow} %, m7 at {measured_once} and {expected_once} %."""
 
 
 def text_of(scene: Scene, hand: Known, learned: Known, network: str) -> str:
-    speed = 100 * np.exp(learned.mean)
-    return TEXT.format(
-        table=known_table(scene, hand, learned),
-        picture=PICTURE.name,
-        **{name: f"{100 * hand.unknown[m]:.1f}" for name, m in NAMED.items()},
-        **{f"learned_{name}": f"{100 * learned.unknown[m]:.1f}" for name, m in NAMED.items()},
-        network=network,
-        least=f"{100 * learned.unknown.min():.0f}",
-        most=f"{100 * learned.unknown.max():.0f}",
-        slowest=f"{speed.min():.0f}",
-        fastest=f"{speed.max():.0f}",
-    )
+    facts: dict[str, str] = {}
+    for prefix, known in (("", hand), ("learned_", learned)):
+        facts |= {f"{prefix}{name}": f"{100 * known.unknown[m]:.1f}" for name, m in NAMED.items()}
+        facts |= {f"{prefix}next_{name}": f"{100 * known.next[m]:.0f}" for name, m in NAMED.items()}
+    for name, m in NAMED.items():
+        seen = scene.measured[scene.where == m]
+        facts[f"measured_{name}"] = f"{100 * np.exp(seen.mean()):.0f}" if len(seen) else ""
+        facts[f"expected_{name}"] = f"{100 * np.exp(learned.mean[m]):.0f}"
+    shown = known_table(scene, hand, learned)
+    return TEXT.format(table=shown, picture=PICTURE.name, network=network, walk=WALK, noise=NOISE, **facts)
 
 
 def main() -> None:

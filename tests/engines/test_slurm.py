@@ -366,6 +366,20 @@ def test_what_it_was_told_by_slurm_is_understood(slurm: VirtualSlurm, monkeypatc
         SlurmClient(timeout_s=3.0).jobs()
 
 
+def test_what_cannot_be_is_refused_before_anything_is_touched(slurm: VirtualSlurm) -> None:
+    job = slurm.submit(*SMALL, "--hold", "--comment=dovetail:kind=nosuch,estimate_s=-5,foo")
+    done = run(slurm, "--partition", "nosuch", "--act", "--once")
+    assert done.returncode == 2 and "--partition nosuch" in done.stderr and "expected one of gpu, other" in done.stderr
+    assert not slurm.jobs()[job]["admin_comment"]
+    done = run(slurm, "--partition", "gpu", "--scheduler", FIFO, "--once", "--json")
+    said = [line for line in map(json.loads, done.stdout.splitlines()) if line["event"] == "comment"]
+    assert done.returncode == 0 and [line["job"] for line in said] == [job] * 3
+    slurm.stop_controller()
+    done = run(slurm, "--partition", "gpu", "--once")
+    errors = [line for line in done.stderr.splitlines() if "error" in line]
+    assert done.returncode == 2 and len(errors) == 1 and "expected a running slurmctld" in errors[0]
+
+
 def test_the_example_hands_jobs_in_without_a_hold(tmp_path: Path) -> None:
     """`examples/slurm/job_submit.lua`: a job waits for Dovetail a minute, and no longer."""
     if reason := why_not():

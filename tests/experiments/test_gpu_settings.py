@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import ArgumentTypeError
 
@@ -23,7 +24,9 @@ from gpu_settings import (
 )
 
 from dovetail import SCHEDULERS
+from dovetail.core.spec import split_specs
 from dovetail.evaluation.contenders import Contender
+from dovetail.schedulers.learned.das.scheduler import find_checkpoint
 
 BEST, OTHER, CHEAP = "gpu/malo", "gpu/fifo+first-fit", "gpu/drf+first-fit"
 
@@ -86,7 +89,7 @@ def test_it_runs_keeps_and_records(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words, "--das"])
     gpu_settings.main()
     assert "gpu/das" not in capsys.readouterr().out.replace("the paper of DAS", "")
-    monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words])
+    monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words, "--das", "auto"])
     gpu_settings.main()
     written = (tmp_path / "results" / "gpu_settings.md").read_text()
     assert "## `medium`" in written and "## All sizes\n" in written
@@ -97,6 +100,39 @@ def test_it_runs_keeps_and_records(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "results" / "gpu_settings_mixed.md").exists()
     assert "**`gpu/das` (auto)**" in written
     assert "## CPU seconds of a sequence" in written and written.splitlines()[-1] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("card", "clusters"), [("cloud", "gpu_settings"), ("cloud-mixed", "gpu_settings_mixed")])
+def test_networks_are_trained_as_the_bundled_ones_were(card, clusters):
+    document = json.loads((find_checkpoint(card).parent / f"{card}.json").read_text())
+    asked = dict(zip(*[iter(gpu_settings.CLUSTERS[clusters].learned_from())] * 2, strict=True))
+    assert document["settings"][0]["workload"] == asked["--workload"]
+    assert [one["workload"] for one in document["settings"][1:]] == split_specs(asked["--mix"])
+    assert document["seed"] in (0, 1, 2)
+
+
+def test_it_trains_the_networks_whose_mean_it_shows(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch", reason="training needs torch: pip install 'dovetail[learn]'")
+    monkeypatch.setattr(commands, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(gpu_settings, "PUBLISHED", ("gpu/fifo+first-fit",))
+    monkeypatch.setattr(gpu_settings, "MODERN", ())
+    monkeypatch.setattr(gpu_settings, "MOSTLY_GANGS", ("jobs=10,gang_share=0.5",))
+    options = gpu_settings.measured
+    monkeypatch.setattr(
+        gpu_settings, "measured", lambda name, words, *rest: options(name, (*words, "--jobs", "10"), *rest)
+    )
+    plan = ("rules=1", "pairs=2", "iterations=0", "neighbours=2", "warm_up=0", "sequences=2", "validation=1")
+    words = ["--only", "small", "--seeds", "2", "--networks", "0", "2", "--out", str(tmp_path)]
+    words += [word for each in plan for word in ("--set", each)]
+    monkeypatch.setattr(sys, "argv", ["experiments/gpu_settings.py", *words])
+    gpu_settings.main()
+    shown_first = capsys.readouterr().out
+    assert "**`gpu/das` (0)**" in shown_first and "**`gpu/das` (2)**" in shown_first
+    assert "**`gpu/das`, mean of 2 networks**" in shown_first
+    card = json.loads((tmp_path / "networks" / "one-2" / "checkpoint.json").read_text())
+    assert card["seed"] == 2 and "--workers 1" in card["command"] and len(card["settings"]) == 3
+    gpu_settings.main()  # networks are there, and so are the comparisons
+    assert capsys.readouterr().out == shown_first
 
 
 def test_half_of_a_file_is_not_written(monkeypatch, capsys):

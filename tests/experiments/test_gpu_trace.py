@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import commands
@@ -47,6 +48,22 @@ def test_it_runs_keeps_and_records(tmp_path, monkeypatch, capsys):
     start(monkeypatch, *words, "--part", "validation")
     assert "The validation part" in capsys.readouterr().out
     assert not (tmp_path / "results" / "gpu_trace_validation.md").exists()
+
+
+def test_it_trains_on_the_first_part(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch", reason="training needs torch: pip install 'dovetail[learn]'")
+    monkeypatch.setattr(gpu_settings, "PUBLISHED", ("gpu/fifo+first-fit",))
+    monkeypatch.setattr(gpu_settings, "MODERN", ())
+    plan = ("rules=1", "pairs=2", "iterations=0", "neighbours=2", "warm_up=0", "sequences=2", "validation=1")
+    words = [word for each in plan for word in ("--set", each)]
+    words += ["--data", made_up(tmp_path / "data"), "--out", tmp_path / "runs", "--jobs", 5, "--load", 2]
+    start(monkeypatch, *words)
+    shown = capsys.readouterr().out
+    assert "**`gpu/das` (trained)**" in shown and "**`gpu/das` (bundled)**" in shown
+    card = json.loads((tmp_path / "runs" / "network" / "checkpoint.json").read_text())
+    (setting,) = card["settings"]
+    assert setting["workload"] == str(tmp_path / "runs" / "parts" / "train") and setting["jobs"] == 5
+    assert "--profile quick" in card["command"]
 
 
 def test_what_cannot_be_is_refused(tmp_path, monkeypatch):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dovetail.cli.arguments import Arguments, add_config, check_range, read_numbers
+from dovetail.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from dovetail.evaluation.setting_gpu import GpuSetting
@@ -28,6 +29,20 @@ class Moods:
     sigma: float = 0.1
     period_s: float = 7200.0
     every_s: float = 600.0
+
+
+OPTION_OF = {
+    "interval_s": "--interval",
+    "quantum_s": "--quantum",
+    "restart_s": "--restart",
+    "checkpoint_s": "--checkpoint",
+    "mean_time_to_failure_s": "--failures: the mean time to one",
+    "repair_s": "--failures: the time of a repair",
+    "mood_sigma": "--moods: sigma",
+    "mood_period_s": "--moods: the period",
+    "mood_every_s": "--moods: the time between two changes",
+}
+"""What a person types for a field of the world's options."""
 
 
 def _failures(text: str) -> dict[str, object]:
@@ -121,18 +136,23 @@ class GpuArguments(Arguments):
         from dovetail.sim.gpu import GpuOptions
         from dovetail.workloads.gpu_arrivals import read_arrivals
 
-        options = GpuOptions(
-            interval_s=self.interval,
-            preemption=self.preemption,
-            quantum_s=self.quantum,
-            restart_s=self.restart,
-            checkpoint_s=self.checkpoint,
-            mean_time_to_failure_s=self.failures.mean_time_s,
-            repair_s=self.failures.repair_s,
-            mood_sigma=self.moods.sigma,
-            mood_period_s=self.moods.period_s,
-            mood_every_s=self.moods.every_s,
-        )
+        fields: dict[str, Any] = {
+            "interval_s": self.interval,
+            "preemption": self.preemption,
+            "quantum_s": self.quantum,
+            "restart_s": self.restart,
+            "checkpoint_s": self.checkpoint,
+            "mean_time_to_failure_s": self.failures.mean_time_s,
+            "repair_s": self.failures.repair_s,
+            "mood_sigma": self.moods.sigma,
+            "mood_period_s": self.moods.period_s,
+            "mood_every_s": self.moods.every_s,
+        }
+        try:
+            options = GpuOptions(**fields)
+        except ConfigError as error:
+            field, _, rest = str(error).partition(" ")
+            raise ConfigError(f"{OPTION_OF.get(field, field)} {rest}") from error
         return GpuSetting(
             workload=self.workload,
             jobs=self.jobs,

@@ -21,6 +21,7 @@ from dovetail.core.errors import ConfigError, UnknownName
 if TYPE_CHECKING:
     from dovetail.execution.engines.slurm.client import SlurmClient
     from dovetail.execution.engines.slurm.controller import SlurmController
+    from dovetail.execution.engines.slurm.estimates import Estimates
     from dovetail.execution.engines.slurm.messages import SlurmOptions
 
 ENGINES = ("slurm",)
@@ -84,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
     controller = _controller(args, options, owner)
     client = SlurmClient()
     version = client.check()
+    _check_partition(args.partition, client)
     _rehearse(args.scheduler)
     _learn(args, client, controller)
     notes = Notes(lambda line, text: _print(args.json, line, text), args.out)
@@ -111,6 +113,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ConfigError(f"--for {args.for_s:g}; expected seconds above 0")
     if args.seed < 0:
         raise ConfigError(f"--seed {args.seed}; expected 0 or more")
+    if args.release and args.act:
+        raise ConfigError("--release only gives jobs back, and --act takes some; expected one of them")
     if args.release:
         return
     if args.of:
@@ -123,10 +127,24 @@ def _check(args: argparse.Namespace) -> None:
         )
 
 
+def _check_partition(name: str | None, client: SlurmClient) -> None:
+    if name is None:
+        return
+    there = {partition for node in client.nodes() for partition in node.partitions}
+    if name not in there:
+        known = f"expected one of {', '.join(sorted(there))}" if there else "no node is in any"
+        raise ConfigError(f"--partition {name}: no node of this Slurm is in such a partition; {known}")
+
+
 def _options(args: argparse.Namespace) -> SlurmOptions:
+    from dovetail.execution.engines.slurm.cluster import known_type
     from dovetail.execution.engines.slurm.messages import SlurmOptions
     from dovetail.execution.engines.slurm.trace import MARKER
 
+    try:
+        known_type(args.untyped)
+    except UnknownName as error:
+        raise ConfigError(f"--untyped: {error}") from error
     return SlurmOptions(
         partition=args.partition,
         marker=MARKER if args.marker is None else args.marker,
@@ -170,12 +188,25 @@ def _learn(args: argparse.Namespace, client: SlurmClient, controller: SlurmContr
     past = client.history(HISTORY_DAYS)
     known = 0 if past is None else controller.estimates.read_sacct(past)
     if args.history is not None:
-        try:
-            known += controller.estimates.read_completions(args.history.read_text(encoding="utf-8", errors="replace"))
-        except OSError as error:
-            raise ConfigError(f"--history {args.history}: cannot be read ({error.strerror or error})") from error
+        known += _read_history(args.history, controller.estimates)
     where = "accounting is off here" if past is None else f"sacct, {HISTORY_DAYS} days"
     note(f"{known} completed jobs say how long jobs take ({where}); without, a job's time limit does")
+
+
+def _read_history(file: Path, estimates: Estimates) -> int:
+    """How many jobs it says something of; a line that nobody understands may be one, all of them are another file."""
+    from dovetail.execution.engines.slurm.estimates import COMPLETION_FORM
+
+    try:
+        found = estimates.read_completions(file.read_text(encoding="utf-8", errors="replace"))
+    except OSError as error:
+        raise ConfigError(f"--history {file}: cannot be read ({error.strerror or error})") from error
+    first = f"line {found.odd_line} is {found.odd_text!r}; expected lines of jobcomp/filetxt: {COMPLETION_FORM}"
+    if found.odd and not found.jobs:
+        raise ConfigError(f"--history {file}: no line is about a job: {first}")
+    if found.odd:
+        note(f"--history {file}: {found.odd} of {found.odd + found.jobs} lines are not about a job: {first}")
+    return found.known
 
 
 def _release(client: SlurmClient, hosts: list[str]) -> int:

@@ -37,9 +37,11 @@ def run(args: argparse.Namespace) -> int:
     asked = read_arguments(GpuArguments, args, not_from_file=("seeds", "seed", "schedulers"))
     check_learning(args)
     job = _job(args, asked)
-    train = DasTrainRun(args.out, job, training_command(args, asked, "mix", "start"), resume=args.resume)
+    count = args.workers or default_workers()
+    command = f"{training_command(args, asked, 'mix', 'start')} --workers {count}"  # which decides the run as well
+    train = DasTrainRun(args.out, job, command, resume=args.resume)
     finished = False
-    with closing(start_workers(job, args.workers or default_workers())) as workers:
+    with closing(start_workers(job, count)) as workers:
         if train.resumed:
             note(f"going on after iteration {train.iteration}")
         try:
@@ -83,6 +85,12 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
     for one in settings:
         opened = one.open()
         opened.check(0)  # whatever is wrong with it, now
+        if opened.is_one_sequence:
+            note(
+                f"{one.workload}: the whole record is one sequence of {opened.jobs} jobs, the same for every seed: "
+                "what is learned is that sequence, and validation is on it too; --arrivals poisson --jobs N --load L "
+                "draws others from it, a smaller --jobs takes windows of it"
+            )
         kinds |= dict.fromkeys(opened.sequence(0).kind_name)
     if plan.neighbours and start is None:
         shape = replace(shape, kinds=tuple(kinds))

@@ -59,7 +59,11 @@ def read_cluster(text: str) -> GpuCluster:
         }
         if "kinds" not in given:
             plain["shares"] = base.shares
-        return build(GpuCluster, {**plain, **given}, f"cluster {name}")
+        try:
+            return build(GpuCluster, {**plain, **given}, f"cluster {name}")
+        except ConfigError as error:  # of a value, which names its key alone
+            known = str(error).startswith(f"cluster {name}")
+            raise error if known else ConfigError(f"cluster {text}: {error}") from error
     if Path(text).suffix.lower() in (".toml", ".csv") or Path(text).exists():
         from dovetail.cluster.gpu_file import read_machines
 

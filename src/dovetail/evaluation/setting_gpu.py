@@ -141,10 +141,15 @@ class OpenGpuSetting(OpenSetting):
         }
 
     def notes(self) -> list[str]:
-        record = self.source.recorded
-        if self.arrivals.kind == "trace" and record is not None and self.jobs == record.num_jobs:
+        if self.is_one_sequence:
             return ["the whole record is one sequence, the same for every seed: intervals say nothing"]
         return []
+
+    @property
+    def is_one_sequence(self) -> bool:
+        """Every seed draws the same jobs at the same times."""
+        record = self.source.recorded
+        return self.arrivals.kind == "trace" and record is not None and self.jobs == record.num_jobs
 
     def world(self, sequence: GpuWorkload, seeds: SeedTree, *, record: bool = False) -> GpuWorld:
         return GpuWorld(sequence, self.model, self.options, seeds, record=record)

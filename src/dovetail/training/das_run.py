@@ -121,6 +121,12 @@ class DasTrainRun:
         """The best network's cost over that of the untrained one, on the validation sequences, time and fee weighed."""
         return min((1.0, *(point["validation"] for point in self.curve)))
 
+    @property
+    def best_iteration(self) -> int:
+        """That of the best network: below 0 only rules have evolved, at 0 all of them have; `-rules`: untrained."""
+        points = [(1.0, -self.job.plan.rules), *((one["validation"], int(one["iteration"])) for one in self.curve)]
+        return min(points)[1]
+
     def go_on(self, workers: Workers, until: Callable[[], bool]) -> Iterator[Progress]:
         """Train until the plan is done or `until` says so; everything is on disk when a `Progress` comes out."""
         self.directory.make()
@@ -162,6 +168,8 @@ class DasTrainRun:
         tasks = self._tasks(rng, self.job.plan.neighbours)
         asked = [(tasks[number :: workers.count], seed + number) for number in range(workers.count)]
         samples = Samples.together([found for found in workers.call("witness", asked) if found is not None])
+        if not len(samples.kind):
+            return "neighbours: no speed was measured, so nothing is learned of them"
         found, error = fit(samples, HOST_RANK, DEVICE_RANK, seed)
         self.parameters |= {f"neighbours.{name.replace('_', '.')}": part for name, part in found._asdict().items()}
         spread = float(samples.log_ratio.std())
@@ -263,7 +271,11 @@ class DasTrainRun:
             "command": self.command,
             "version": __version__,
             "commit": current_commit(),
-            "validation": {"of_untrained": self.best, "iterations": self.iteration},
+            "validation": {
+                "of_untrained": self.best,
+                "iterations": self.iteration,
+                "best_iteration": self.best_iteration,
+            },
             "minutes": round(self.elapsed_s / 60, 2),
             "curve": self.curve,
             "corrections": corrections(self.best_parameters),

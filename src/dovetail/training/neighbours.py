@@ -61,6 +61,9 @@ class Witness:
         return self._scheduler.decide(view)
 
     def samples(self) -> Samples:
+        if not self._seen:  # nothing was measured: jobs that have ended before anybody else came, or gangs alone
+            nobody = np.zeros((0, len(self._kinds)))
+            return Samples(np.zeros(0, np.int64), np.zeros(0), nobody, nobody)
         return Samples.together(self._seen)
 
     def _look(self, view: GpuView) -> None:

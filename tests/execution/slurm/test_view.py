@@ -262,7 +262,8 @@ def test_history() -> None:
         "JobId=36 UserId=bob(65534) GroupId=nogroup(65534) Name=a job JobState=COMPLETED Partition=gpu TimeLimit=10 "
         "StartTime=2026-11-18T01:48:15 EndTime=2026-11-18T01:48:45 NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/tmp "
     )
-    assert estimates.read_completions(f"{line}\n{line.replace('COMPLETED', 'FAILED')}\nnonsense\n") == 1
+    found = estimates.read_completions(f"{line}\n{line.replace('COMPLETED', 'FAILED')}\n\nnonsense\nmore\n")
+    assert found == (1, 2, 2, 4, "nonsense")
     assert estimates.of(a_job(1, user="bob", name="a job")) == 30.0
 
 

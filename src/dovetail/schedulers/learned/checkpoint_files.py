@@ -83,7 +83,14 @@ def read_files(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
 
 
 def check_columns(card: Path, features: str, trained_on: object, columns: list[str]) -> None:
-    """A network reads the columns it was trained on, or none."""
+    """A network reads the columns it was trained on, or none; and what they hold is what it was then.
+
+    Columns of the same names may be computed otherwise in another version, whose name is then another.
+    """
+    _, document = read_card(card)
+    version = document.get("features", features)  # those that go by another name have no such entry
+    if version != features:
+        raise CheckpointError(f"{card}: trained on the features {version}; this version has {features}; train it anew")
     if trained_on != columns:
         both = set(map(str, trained_on if isinstance(trained_on, list) else [])) ^ set(columns)
         differs = f"{', '.join(sorted(both))} only in one of them" if both else "in another order"

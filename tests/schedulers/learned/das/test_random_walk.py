@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from dovetail.schedulers.learned.das.random_walk import RandomWalk
+from dovetail.schedulers.learned.das.random_walk import LONGEST_WALK, RandomWalk
 
 FEATURES = arrays.arrays(
     np.float64, st.tuples(st.integers(1, 12), st.integers(1, 6)), elements=st.floats(0.0, 10.0, allow_subnormal=False)
@@ -159,6 +159,17 @@ def test_what_was_seen_long_ago_counts_for_less() -> None:
         noise = graph.noise(slice(1, 2), np.array([1.0]), 0.1, rate=1.0, age=np.array([age]))
         means.append(float(graph.posterior(slice(1, 2), np.array([1.0]), slice(0, 1), noise).mean[0]))
     assert means == sorted(means, reverse=True) and 0.0 < means[-1] < 1e-3 < means[0]
+
+
+@given(FEATURES, st.floats(0.05, 1.0))
+def test_what_is_factored_is_positive_definite_by_so_much_that_no_jitter_is_needed(
+    features: np.ndarray, walk: float
+) -> None:
+    graph = RandomWalk.of(features, walk)
+    least = 1.0 / min(walk, LONGEST_WALK) - 1.0
+    assert least > 0.99e-6
+    assert np.linalg.eigvalsh(graph.core_inverse).min() > least - 1e-9
+    assert np.isfinite(graph.spread).all() and (graph.own > 0.0).all()
 
 
 @pytest.mark.parametrize("walk", [1e-9, 0.999, 1.0 - 1e-12, 1.0])

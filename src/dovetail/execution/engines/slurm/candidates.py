@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dovetail.execution.engines.slurm.cluster import Cluster
+from dovetail.core.suggest import did_you_mean
+from dovetail.execution.engines.slurm.cluster import OTHER, Cluster
+from dovetail.execution.engines.slurm.estimates import positive
 from dovetail.execution.engines.slurm.jobs import SlurmJob
 from dovetail.execution.engines.slurm.messages import SlurmOptions
 from dovetail.execution.engines.slurm.shape import Shape, shape_of
-from dovetail.execution.engines.slurm.trace import BACK, FREE, TAKING, TOLD, is_marked, said, trace_of
+from dovetail.execution.engines.slurm.trace import BACK, FREE, TAKING, TOLD, is_marked, parts, said, trace_of
 
 LONGEST_HANDOVER_S = 600.0  # a marked job that may not begin for longer means it
 HELD_BY_USER = "JobHeldUser"
 NO_GPUS = "cpu"  # kind of training
+MOST_KINDS = 5  # named where one is not known
+KIND, ESTIMATE = "kind", "estimate_s"  # what a comment may say
 
 UNTOUCHED, TAKE, CLEAN_UP, WATCH = "untouched", "take", "clean up", "watch"
 
@@ -70,4 +74,20 @@ def described(job: SlurmJob, cluster: Cluster, options: SlurmOptions) -> Shape |
 def kind_of(job: SlurmJob, cluster: Cluster, options: SlurmOptions) -> int:
     """What its user says, or what it must be without GPUs."""
     wants_gpus = job.gres_per_node or job.gres_per_task or job.gres_per_job
-    return cluster.kind_of(said(job, options.marker).get("kind", "" if wants_gpus else NO_GPUS))
+    return cluster.kind_of(said(job, options.marker).get(KIND, "" if wants_gpus else NO_GPUS))
+
+
+def complaints(job: SlurmJob, cluster: Cluster, options: SlurmOptions) -> list[str]:
+    """What its comment says that cannot be followed, and what is done instead."""
+    found = []
+    for key, sign, value in parts(job, options.marker):
+        if not sign and key:
+            found.append(f"{key!r} is no setting; expected {KIND}=... or {ESTIMATE}=...")
+        elif key not in (KIND, ESTIMATE) and key:
+            found.append(f"{key!r} is no setting that is known; expected {KIND} or {ESTIMATE}")
+        elif key == KIND and value not in cluster.info.kind_name:
+            close = did_you_mean(value, cluster.info.kind_name, MOST_KINDS)
+            found.append(f"{KIND}={value}: no such kind of training{close}; it is taken for `{OTHER}`")
+        elif key == ESTIMATE and positive(value) is None:
+            found.append(f"{ESTIMATE}={value}: expected seconds above 0; it is as if nothing were said")
+    return found

@@ -15,8 +15,11 @@ from dovetail.execution.engines.slurm.nodes import SlurmNode, parse_nodes, parse
 TIMEOUT_S = 30.0
 _ABOUT_JOB = re.compile(r"(.*) for job (\d+)")
 _UNREACHABLE = re.compile(
-    r"unable to contact|connection refused|timed out|connection failure|connect failure|zero bytes|in standby", re.I
+    r"unable to contact|connection refused|timed out|connection failure|connect failure|zero bytes|in standby"
+    r"|configuration source",
+    re.I,
 )
+_SPEAKER = re.compile(r"^\w+: (error|fatal): ")
 _NO_JSON = re.compile(r"unrecognized option.*json|unable to find plugin.*serializer|serializer", re.I)
 
 
@@ -31,8 +34,14 @@ class SlurmClient:
                 raise SlurmError(
                     f"{command} is not installed; it comes with Slurm's commands (on Debian: apt install slurm-client)"
                 )
-        answer = self._run(["scontrol", "--version"])
-        self._run(["scontrol", "ping"])
+        try:
+            answer = self._run(["scontrol", "--version"])  # without a configuration, even that fails
+            self._run(["scontrol", "ping"])
+        except SlurmError as error:
+            raise SlurmUnreachable(
+                f"no Slurm can be reached from here ({error}); expected a running slurmctld and the cluster's "
+                "slurm.conf, in /etc/slurm or where SLURM_CONF says; once `scontrol ping` says UP, so does this"
+            ) from error
         return answer.strip()
 
     def jobs(self) -> tuple[SlurmJob, ...]:
@@ -122,7 +131,12 @@ class SlurmClient:
             return output
         complaint = complaint.strip() or output.strip() or f"exit code {done.returncode}"
         if _UNREACHABLE.search(complaint) or words[1:2] == ["ping"]:
-            raise SlurmUnreachable(f"{words[0]}: {complaint}")
+            raise SlurmUnreachable(f"{words[0]}: {_gist(complaint)}")
         if "--json" in words and _NO_JSON.search(complaint):
             raise SlurmError(f"{words[0]} --json: {complaint}; expected Slurm 21.08 or later, built with JSON")
         raise SlurmError(complaint if words[0] == "scontrol" else f"{words[0]}: {complaint}")
+
+
+def _gist(complaint: str) -> str:
+    """The last of its lines, which says what came of the others, without who says it."""
+    return _SPEAKER.sub("", complaint.splitlines()[-1].strip())

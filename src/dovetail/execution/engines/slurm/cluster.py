@@ -117,9 +117,17 @@ def is_same(cluster: Cluster, other: Cluster) -> bool:
     )
 
 
-def _known(name: str) -> str:
-    """`nvidia_a100-sxm4-80gb` is an A100; a name that nobody knows stays as it is."""
+def known_type(name: str) -> str:
+    """`nvidia_a100-sxm4-80gb` is an A100."""
     for word in (name, *re.split(r"[^A-Za-z0-9]+", name)):
         with contextlib.suppress(UnknownName):
             return GPU_TYPES[gpu_type(word)].name
-    return name
+    return GPU_TYPES[gpu_type(name)].name
+
+
+def _known(name: str) -> str:
+    """One that nobody knows stays as it is."""
+    try:
+        return known_type(name)
+    except UnknownName:
+        return name

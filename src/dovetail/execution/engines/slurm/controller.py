@@ -23,6 +23,7 @@ from dovetail.execution.engines.slurm.candidates import (
     CLEAN_UP,
     TAKE,
     WATCH,
+    complaints,
     in_scope,
     verdict,
 )
@@ -87,6 +88,7 @@ class SlurmController:
         self._left: dict[int, str] = {}  # jobs that are Slurm's, and why
         self._untidy: set[int] = set()  # told, but refused: nodes may be set
         self._learned: set[int] = set()
+        self._complained: set[str] = set()  # of what comments say; each is said once
         self._jobs: dict[int, SlurmJob] = {}
         self._site: Site | None = None
         self._numbers: Numbers | None = None
@@ -272,6 +274,7 @@ class SlurmController:
 
     def _take(self, job: SlurmJob, seen: Observation) -> None:
         number, trace = job.job_id, trace_of(job)
+        self._complain(job)
         shape = self.site.shape(job)
         if isinstance(shape, str):
             if self._left.get(number) != shape:
@@ -288,6 +291,13 @@ class SlurmController:
         self._queue(number, mine, job, seen, clear, release=job.is_held)
         again = ", left behind by an earlier run" if trace is not None and trace.state != FREE else ""
         self._say("queued", f"job {number} ({job.name}) is in the queue{again}", number, name=job.name, user=job.user)
+
+    def _complain(self, job: SlurmJob) -> None:
+        """Of all jobs whose comments say the same that cannot be followed, the first is named."""
+        for what in complaints(job, self.site.cluster, self._options):
+            if what not in self._complained:
+                self._complained.add(what)
+                self._say("comment", f"job {job.job_id}: comment: {what}", job.job_id, why=what)
 
     def _watch(self, job: SlurmJob) -> None:
         """It runs where an earlier loop of ours told it to."""

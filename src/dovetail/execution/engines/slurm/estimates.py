@@ -6,6 +6,7 @@ import math
 import re
 from collections import deque
 from statistics import median
+from typing import NamedTuple
 
 from dovetail.execution.engines.slurm.jobs import COMPLETED, SlurmJob
 from dovetail.execution.engines.slurm.trace import said
@@ -16,6 +17,17 @@ LEAST_LEFT = 0.1  # of an estimate: a job that should have ended long ago may en
 _COMPLETION = re.compile(
     r"JobId=\d+ UserId=([^(]*)\(\d+\) GroupId=\S* Name=(.*?) JobState=(\w+) .*?StartTime=(\S+) EndTime=(\S+)"
 )
+COMPLETION_FORM = "JobId=N UserId=USER(N) GroupId=... Name=... JobState=... StartTime=... EndTime=..."
+
+
+class Completions(NamedTuple):
+    """What was found in the file of `jobcomp/filetxt`."""
+
+    known: int  # completed jobs that say how long they took
+    jobs: int  # lines that are about a job
+    odd: int  # lines that are not
+    odd_line: int  # the first of those, from 1 on; 0: none
+    odd_text: str  # what it begins with
 
 
 class Estimates:
@@ -42,25 +54,30 @@ class Estimates:
                 known += 1
         return known
 
-    def read_completions(self, text: str) -> int:
-        """The file of `jobcomp/filetxt`; how many completed jobs were understood."""
-        known = 0
-        for line in text.splitlines():
+    def read_completions(self, text: str) -> Completions:
+        """The file of `jobcomp/filetxt`."""
+        known = jobs = odd = odd_line = 0
+        odd_text = ""
+        for number, line in enumerate(text.split("\n"), 1):
             match = _COMPLETION.match(line)
-            if match is None or match[3] != COMPLETED:
+            if match is None:
+                if line.strip():
+                    odd += 1
+                    odd_line, odd_text = (odd_line, odd_text) if odd_line else (number, line.strip()[:60])
                 continue
+            jobs += 1
             took_s = _seconds(match[5]) - _seconds(match[4])
-            if took_s > 0:
+            if match[3] == COMPLETED and took_s > 0:
                 self.remember(match[1], match[2], took_s)
                 known += 1
-        return known
+        return Completions(known, jobs, odd, odd_line, odd_text)
 
     def of(self, job: SlurmJob) -> float:
         """Seconds in all, never above the limit, after which Slurm would end it."""
         took = self._took.get((job.user, job.name))
         if took:
             return min(median(took), job.limit_s)
-        stated = _positive(said(job, self._marker).get("estimate_s", ""))
+        stated = positive(said(job, self._marker).get("estimate_s", ""))
         if stated is not None:
             return min(stated, job.limit_s)
         return job.limit_s if math.isfinite(job.limit_s) else NO_LIMIT_S
@@ -71,7 +88,7 @@ class Estimates:
         return max(estimate_s - max(0.0, now_s - job.start_s), LEAST_LEFT * estimate_s)
 
 
-def _positive(text: str) -> float | None:
+def positive(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:

@@ -26,12 +26,12 @@ class SlurmOptions:
 
     def __post_init__(self) -> None:
         if not self.marker.isidentifier():
-            raise ConfigError(f"marker {self.marker!r}; expected one word of letters, such as dovetail")
+            raise ConfigError(f"--marker {self.marker!r}; expected one word of letters, such as dovetail")
         if self.partition is not None and (not self.partition or "," in self.partition):
-            raise ConfigError(f"partition {self.partition!r}; expected the name of one")
-        for name, least in (("lease_s", 10.0), ("patience_s", 1.0)):
-            if not least <= getattr(self, name) <= 86_400.0:
-                raise ConfigError(f"{name} is {getattr(self, name):g}; expected {least:g} to 86400 seconds")
+            raise ConfigError(f"--partition {self.partition!r}; expected the name of one")
+        for name, value, least in (("lease", self.lease_s, 10.0), ("patience", self.patience_s, 1.0)):
+            if not least <= value <= 86_400.0:
+                raise ConfigError(f"--{name} {value:g}; expected {least:g} to 86400 seconds")
 
 
 class Observation(NamedTuple):

@@ -49,13 +49,18 @@ def is_marked(job: SlurmJob, marker: str) -> bool:
     return job.comment == marker or job.comment.startswith(f"{marker}:") or job.name.startswith(f"{marker}-")
 
 
-def said(job: SlurmJob, marker: str) -> dict[str, str]:
-    """The settings in a user's comment; what is not key=value is no setting."""
+def parts(job: SlurmJob, marker: str) -> list[tuple[str, str, str]]:
+    """What stands between the commas of a user's comment: (key, `=` or nothing, value)."""
     word, _, rest = job.comment.partition(":")
     if word != marker:
-        return {}
-    pairs = (part.partition("=") for part in rest.split(","))
-    return {key.strip(): value.strip() for key, sign, value in pairs if sign}
+        return []
+    found = (part.partition("=") for part in rest.split(","))
+    return [(key.strip(), sign, value.strip()) for key, sign, value in found]
+
+
+def said(job: SlurmJob, marker: str) -> dict[str, str]:
+    """The settings in a user's comment; what is not key=value is no setting."""
+    return {key: value for key, sign, value in parts(job, marker) if sign}
 
 
 def this_owner(host: str) -> str:

@@ -21,6 +21,10 @@ regression, with t_i = 1 / r_i + n_i and T their diagonal matrix:
 
 which equals the published k(S, X) [k(X, X) + N]^-1 Y and its covariance (tests hold it to GPyTorch).
 
+No jitter is added before Cholesky, and none is needed: S' S has the eigenvalues of a row-stochastic matrix, 1 at most,
+so those of C^-1 are at least 1 / walk - 1, which `LONGEST_WALK` keeps at 1e-6 or more, ten orders above what rounding
+makes of matrices this small; and B^-1 is C^-1 plus what is positive semi-definite.
+
 An observation has noise of its own: s^2, and the variance of what a walker finds that steps from it to the others that
 were observed, and what time has made of it, exp(rate x age) - 1.  Without the second, measurements that contradict each
 other would leave a node as certain as those that agree: the variance of a process with fixed noise does not depend on
