@@ -1,4 +1,4 @@
-"""A training run of a DAS network in a directory: neighbours, speeds, rules, MAPPO; the best by validation is kept."""
+"""A training run of a DAS network in a directory: neighbours, speeds, rules, gradients; the best network is kept."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from dovetail.training.das_evolution import (
     scales_of,
     with_evolved,
 )
+from dovetail.training.das_plan import DasPlan
 from dovetail.training.das_worker import MakeDasWorker, Task
 from dovetail.training.evolution import EvolutionState, step
-from dovetail.training.mappo import MappoPlan
 from dovetail.training.neighbours import Samples, fit
 from dovetail.training.run_directory import RunDirectory
 from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
@@ -61,7 +61,7 @@ class DasTrainJob:
 
     settings: tuple[GpuSetting, ...]  # the first is the one it is for; the others are there to learn from
     shape: DasShape
-    plan: MappoPlan
+    plan: DasPlan
     seed: int = 0
     arguments: dict[str, Any] = field(default_factory=dict)
     start: str = ""  # a network to go on from, of this shape; it knows its neighbours
@@ -77,7 +77,7 @@ class DasTrainJob:
 
 @dataclass(frozen=True)
 class Progress:
-    """After an iteration; figures are those of `mappo`, and of the validation where there was one.
+    """After an iteration; figures are those of `fork_gradient` or `mappo`, and of the validation where there was one.
 
     Before the first, `prepared` says in words what was learned so far.
     """

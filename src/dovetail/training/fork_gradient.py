@@ -1,4 +1,4 @@
-"""MAPPO (Yu et al., 2022) for the two agents of DAS: clipped policy gradients that both agents share the advantage of.
+"""Policy gradients from forks, for the two agents of DAS: what became of decisions that were taken the other way.
 
 A round replays job sequences.  Each is played once as the network is (`das_recorder`), and then, compiled, many times
 with one job's score moved such that a decision goes the other way (`forks`): who starts, who goes first, which machine.
@@ -14,19 +14,21 @@ policy gradient.  With d the change of x / s since the round was played and A th
     L = - sum over agents of E[min(d A, clip(d, -eps, eps) A)] + speed (-log likelihood of speeds)
         + wait (squared error of waits)
 
-which is PPO's clipped objective to first order.  How ready all jobs are together is left to the rule, whose level is
-found by whole episodes: that starting one more pays soon is seen, and what it costs much later is not.  The last terms
-make the placement agent's process predict the speeds that were measured, and the ordering agent how long jobs waited.
+which is PPO's clipped objective to first order (of agents that share the advantage: MAPPO, Yu et al., 2022).  How
+ready all jobs are together is left to the rule, whose level is found by whole episodes: that starting one more pays
+soon is seen, and what it costs much later is not.  The last terms make the placement agent's process predict the speeds
+that were measured, and the ordering agent how long jobs waited.
 
 Before the first round, it is learned who slows whom down (`neighbours`), how fast jobs are where and how long they wait
 (the last terms alone); then the rules of thumb that the network corrects, the one that says who had better wait (a
 weight for each column), what expected speeds and waits count, and the last layers of both agents are improved by
 evolution strategies (`das_evolution`).
 
-Departures.  The published critic is a Q of the joint action with one-step targets; here worlds that part at a decision
-take its place, for they tell exactly what a critic would have to guess.  The published reward is r = 1 / (fee x jct)
-for a job that starts and a penalty for one that waits.  A sum of inverses rewards starting the short ones whatever it
-costs the long; costs themselves are what is to be made small.
+Departures.  This is not the published MAPPO, which `mappo` is: there is no critic, no value, no Gaussian action and no
+bonus for entropy.  Worlds that part at a decision take the place of the critic, for they tell exactly what that would
+have to guess.  The published reward is r = 1 / (fee x jct) for a job that starts and a penalty for one that waits.  A
+sum of inverses rewards starting the short ones whatever it costs the long; costs themselves are what is to be made
+small.
 
 Metrics: `gained_*` the objectives of the two agents (starting is the ordering agent's); `outside_*` share of forks
 beyond the clip; `speed` and `wait` squared errors of logarithms.
@@ -35,17 +37,15 @@ beyond the clip; `speed` and `wait` squared errors of logarithms.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from dovetail.core.errors import ConfigError
 from dovetail.core.gpu import Floats
 from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, START_COLUMNS, measured_wait
 from dovetail.schedulers.learned.das.forward import meeting_places
-from dovetail.schedulers.learned.das.network import DasNetwork, Near
+from dovetail.schedulers.learned.das.network import DasNetwork, Near, Placed
 from dovetail.schedulers.learned.das.shape import NODE_COLUMNS
 from dovetail.training.das_recorder import Ordered, PlacedOne
 from dovetail.training.forks import START, Fork
@@ -53,60 +53,6 @@ from dovetail.training.forks import START, Fork
 WAIT_TURNS = 96  # decisions of a sequence that waits are learned from
 PIECE = 64  # decisions that are looked at together: of similar lengths of the queue
 USUAL_VARIANCE = 0.02  # of the logarithm of speeds, for networks without a process that has one of its own
-
-
-@dataclass(frozen=True)
-class MappoPlan:
-    """How to learn."""
-
-    iterations: int = field(default=8, metadata={"help": "rounds of playing and learning"})
-    sequences: int = field(default=16, metadata={"help": "job sequences in a round"})
-    episodes: int = field(default=24, metadata={"help": "times each of them is played otherwise in a round"})
-    epochs: int = field(default=4, metadata={"help": "steps of learning from a round"})
-    neighbours: int = field(
-        default=40, metadata={"help": "episodes at random from which it is learned who slows whom down; 0: it is not"}
-    )
-    rules: int = field(
-        default=60, metadata={"help": "steps of evolution of rules of thumb and last layers, before the first round"}
-    )
-    pairs: int = field(default=64, metadata={"help": "directions that such a step tries, each both ways"})
-    warm_up: int = field(default=3, metadata={"help": "rounds in which only speeds are learned, before all others"})
-    rate: float = field(default=1e-3, metadata={"help": "learning rate"})
-    clip: float = field(default=0.2, metadata={"help": "how far a ratio may go"})
-    order_noise: float = field(default=0.5, metadata={"help": "of priorities; 0: nothing is learned"})
-    start_noise: float = field(default=0.3, metadata={"help": "of what speaks for starting"})
-    place_noise: float = field(default=0.4, metadata={"help": "of affinities"})
-    speed: float = field(default=0.1, metadata={"help": "weight of the likelihood of speeds"})
-    wait: float = field(default=1.0, metadata={"help": "weight of the error of expected waits"})
-    fee: float = field(default=0.3, metadata={"help": "what a percent of fee is worth, in percent of completion time"})
-    patience: float = field(default=1.0, metadata={"help": "how fast later jobs fade, in mean completion times"})
-    validation: int = field(default=16, metadata={"help": "sequences a network is chosen by, of each setting"})
-    every: int = field(default=5, metadata={"help": "rounds between validations"})
-
-    def __post_init__(self) -> None:
-        for name, low, high in (
-            ("iterations", 0, 10**6),
-            ("sequences", 1, 10**4),
-            ("episodes", 1, 10**4),
-            ("epochs", 1, 10**3),
-            ("neighbours", 0, 10**6),
-            ("rules", 0, 10**6),
-            ("pairs", 1, 10**5),
-            ("warm_up", 0, 10**6),
-            ("rate", 1e-9, 1.0),
-            ("clip", 1e-3, 10.0),
-            ("order_noise", 0.0, 1e3),
-            ("start_noise", 0.0, 1e3),
-            ("place_noise", 0.0, 1e3),
-            ("speed", 0.0, 1e3),
-            ("wait", 0.0, 1e3),
-            ("fee", 0.0, 1e3),
-            ("patience", 1e-2, 1e6),
-            ("validation", 1, 10**4),
-            ("every", 1, 10**6),
-        ):
-            if not low <= getattr(self, name) <= high:
-                raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
 
 
 class OrderForks:
@@ -216,18 +162,23 @@ class PlaceBatch:
         self.known = torch.as_tensor(np.isfinite(log_ratio).astype(np.float64))
         self.log_ratio = torch.as_tensor(np.nan_to_num(log_ratio))
 
+    def placed(self, network: DasNetwork) -> Placed:
+        return network.affinities(self.nodes, self.near, self.surprise, self.age, self.there)
+
     def judged(self, network: DasNetwork) -> tuple[Tensor, Tensor, Tensor]:
-        """(F,) what speaks for the first machine of each fork; (n,) squared error of the logarithm of the speed where
-        the job was put; and its negative log likelihood."""
-        placed = network.affinities(self.nodes, self.near, self.surprise, self.age, self.there)
-        lean = placed.mean[self.rows, self.first] - placed.mean[self.rows, self.second]
+        """(F,) what speaks for the first machine of each fork, and `errors`."""
+        placed = self.placed(network)
+        return placed.mean[self.rows, self.first] - placed.mean[self.rows, self.second], *self.errors(network, placed)
+
+    def errors(self, network: DasNetwork, placed: Placed) -> tuple[Tensor, Tensor]:
+        """(n,) squared error of the logarithm of the speed where the job was put; and its negative log likelihood."""
         speed, doubt = (part.gather(1, self.best[:, None])[:, 0] for part in (placed.speed, placed.variance))
         error = (speed - self.log_ratio) ** 2 * self.known
         if not network.shape.random_walk:
-            return lean, error, 0.5 * error / USUAL_VARIANCE
+            return error, 0.5 * error / USUAL_VARIANCE
         p = network.named
         variance = (2.0 * p["place.walk.amplitude"][0]).exp() * (doubt + p["place.walk.noise"][0].exp())
-        return lean, error, 0.5 * (error / variance + variance.log() * self.known)
+        return error, 0.5 * (error / variance + variance.log() * self.known)
 
 
 def clipped(moved: Tensor, worth: Tensor, clip: float) -> tuple[Tensor, Tensor]:
