@@ -187,9 +187,10 @@ class MakeDasWorker:
     settings: tuple[GpuSetting, ...]
     shape: DasShape
     plan: DasPlan
+    kind: type[DasWorker] = DasWorker
 
     def __call__(self, number: int) -> DasWorker:
-        return DasWorker(self.settings, self.shape, self.plan)
+        return self.kind(self.settings, self.shape, self.plan)
 
 
 def costs_of_jobs(result: GpuResult, usual: GpuResult, fee_weight: float) -> Floats:
