@@ -132,6 +132,9 @@ class DasTrainRun:
         if not self.untrained.size:
             self._write()  # whoever is interrupted from here on begins anew with --resume
             yield from self._prepare(workers)
+            if self.iteration == plan.iterations:  # that was all
+                self._validate(workers)
+                self._write()
         while self.iteration < plan.iterations:
             start = time.monotonic()
             figures = self._step(workers) if self.iteration >= 0 else self._evolve(workers)

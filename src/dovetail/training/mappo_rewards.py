@@ -42,7 +42,8 @@ def published(
     alpha: float, turns: Sequence[Ordered], placed: Sequence[PlacedOne], result: GpuResult, info: GpuInfo
 ) -> Floats:
     jobs, (time_s, fee) = result.workload, least(result, info)
-    worth = 1.0 / (np.maximum(result.completion_s / time_s, 1e-9) * np.where(fee > 0.0, result.fee / fee, 1.0))
+    paid = np.where(fee > 0.0, result.fee / np.maximum(fee, 1e-9), 1.0)  # who needs no GPU pays nothing
+    worth = 1.0 / (result.completion_s / time_s * paid)
     gpus, started = jobs.workers * jobs.gpus, last_turn(placed, len(result.fee))
     found = np.zeros(len(turns))
     for number, turn in enumerate(turns):

@@ -101,34 +101,38 @@ class MappoWorker(DasWorker):
 
     def actor_gradient(self, parameters: Parameters, log_spread: Floats) -> tuple[Parameters, Floats, dict[str, float]]:
         """Of the network, and of the logarithms of the deviations."""
-        plan = self._plan
         network, spread = DasNetwork(self._shape, parameters), torch.tensor(log_spread, requires_grad=True)
         figures: dict[str, float] = {"sequences": float(len(self._episodes))}
-
-        def add(**values: torch.Tensor) -> None:
-            for name, value in values.items():
-                figures[name] = figures.get(name, 0.0) + float(value.detach())
-
         for one in self._episodes:
-            assert one.old is not None, "weigh() comes first"
-            order, place, order_entropy, place_entropy, error, unlikely = one.log_densities(network, spread)
-            known = one.speeds.known.sum().clamp(min=1.0)
-            missed, waited = one.waits.error(network)
-            wait = missed / waited.clamp(min=1.0)
-            drew = one.places.drew(one.seen.turns)
-            moved = order - one.old[0], (place - one.old[1])[drew]
-            gained_order, outside_order = clipped(moved[0], one.advantage, plan.clip)
-            gained_place, outside_place = clipped(moved[1], one.advantage[drew], plan.clip)
-            loss = -gained_order - gained_place - plan.mappo.entropy * (order_entropy + place_entropy)
-            loss = loss + plan.speed * unlikely.sum() / known + plan.wait * wait
+            loss, found = self.loss(one, network, spread)
             loss.backward()  # type: ignore[no-untyped-call]
-            add(gained_order=gained_order, gained_place=gained_place)
-            add(outside_order=outside_order, outside_place=outside_place)
-            add(entropy_order=order_entropy, entropy_place=place_entropy, speed=error.sum() / known, wait=wait)
-            add(far_order=_far(moved[0]), far_place=_far(moved[1]))
+            for name, value in found.items():
+                figures[name] = figures.get(name, 0.0) + float(value.detach())
         gradient = spread.grad
         assert gradient is not None
         return _gradients(network.named), gradient.numpy().copy(), figures
+
+    def loss(
+        self, one: Episode, network: DasNetwork, log_spread: torch.Tensor
+    ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """Of both agents, and figures."""
+        plan = self._plan
+        assert one.old is not None, "weigh() comes first"
+        order, place, order_entropy, place_entropy, error, unlikely = one.log_densities(network, log_spread)
+        known = one.speeds.known.sum().clamp(min=1.0)
+        missed, waited = one.waits.error(network)
+        wait = missed / waited.clamp(min=1.0)
+        drew = one.places.drew(one.seen.turns)
+        moved = order - one.old[0], (place - one.old[1])[drew]
+        gained_order, outside_order = clipped(moved[0], one.advantage, plan.clip)
+        gained_place, outside_place = clipped(moved[1], one.advantage[drew], plan.clip)
+        loss = -gained_order - gained_place - plan.mappo.entropy * (order_entropy + place_entropy)
+        loss = loss + plan.speed * unlikely.sum() / known + plan.wait * wait
+        figures = {"gained_order": gained_order, "gained_place": gained_place}
+        figures |= {"outside_order": outside_order, "outside_place": outside_place}
+        figures |= {"entropy_order": order_entropy, "entropy_place": place_entropy}
+        figures |= {"far_order": _far(moved[0]), "far_place": _far(moved[1]), "speed": error.sum() / known}
+        return loss, figures | {"wait": wait}
 
     def _episode(self, recorder: Recorder, result: GpuResult, rng: np.random.Generator) -> Episode:
         turns, placed = recorder.ordered, recorder.placed
