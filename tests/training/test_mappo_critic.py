@@ -10,6 +10,12 @@ from dovetail.training.adam import Adam
 from dovetail.training.mappo_critic import SETS, Bag, Critic, Seen, fresh, keeps, sizes, td_errors, traced
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> None:
+    """As workers have it: on a busy machine, several would wait for each other."""
+    torch.set_num_threads(1)
+
+
 def drawn(turns: int, seed: int, most: int = 6) -> Seen:
     """Sets of random sizes and numbers, some of them empty."""
     rng, bags = np.random.default_rng(seed), {}
