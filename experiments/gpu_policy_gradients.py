@@ -4,13 +4,17 @@
 
 From two networks: one that has only been taught speeds and waits (the rules of thumb as they are at first), and that
 one after `--rules` steps of evolution.  Each way of learning goes on from there, and its last network (none is chosen
-by validation) plays held-out sequences that it never saw, against the one it began with.  One process; CPU seconds are
+by validation) plays held-out sequences that it never saw, against the one it began with.  What is published as reward
+is measured as well, for that is what MAPPO learns from unless it is told `reward=cost`.  One process; CPU seconds are
 those of the learning alone.
+
+Runs are kept in OUT; those that are complete are not made again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -21,10 +25,14 @@ import numpy as np
 from commands import publish, table
 
 from dovetail.core.gpu import Floats
+from dovetail.core.seeds import SeedTree
 from dovetail.evaluation.setting_gpu import GpuSetting
+from dovetail.schedulers.learned.das.checkpoint import load_checkpoint
 from dovetail.schedulers.learned.das.shape import DasShape
 from dovetail.training.das_plan import DasPlan, MappoPlan
-from dovetail.training.das_run import DasTrainJob, DasTrainRun, costs_of, start_workers
+from dovetail.training.das_recorder import Recorder
+from dovetail.training.das_run import DasTrainJob, DasTrainRun, start_workers
+from dovetail.training.mappo_rewards import published
 
 PREPARED = DasPlan(rules=0, iterations=0, neighbours=20, warm_up=2, sequences=8, validation=1, every=10**6)
 BEGUN = replace(PREPARED, neighbours=0, warm_up=0)  # goes on from a network
@@ -45,6 +53,9 @@ def ways(args: argparse.Namespace) -> dict[str, DasPlan]:
 
 def learned(out: Path, job: DasTrainJob) -> tuple[Path, float]:
     """The run's last network, in `out`, and the CPU seconds that it took (those of this process)."""
+    done = out / "cpu_s.json"
+    if done.exists():
+        return out / "checkpoint", float(json.loads(done.read_text()))
     run = DasTrainRun(out, job, "experiments/gpu_policy_gradients.py", resume=False)
     begin = time.process_time()
     with closing(start_workers(job, 1)) as workers:
@@ -52,29 +63,43 @@ def learned(out: Path, job: DasTrainJob) -> tuple[Path, float]:
             pass
     seconds = time.process_time() - begin
     run.best_parameters = run.parameters  # the last, whatever validation says
-    return run.save(), seconds
+    run.save()
+    done.write_text(json.dumps(seconds))
+    return out / "checkpoint", seconds
 
 
-def held_out(checkpoint: Path, job: DasTrainJob, sequences: int) -> Floats:
-    """(sequences, 2) completion time and fee."""
-    run = DasTrainRun(checkpoint.parent / "never", replace(job, plan=BEGUN, start=str(checkpoint)), "", resume=False)
-    with closing(start_workers(run.job, 1)) as workers:
-        return costs_of(workers, [(run.parameters, (0, seed)) for seed in range(sequences)])
+def held_out(checkpoint: Path, setting: GpuSetting, sequences: int) -> Floats:
+    """(sequences, 3) completion time, fee, and the published rewards of all turns together."""
+    opened, found = setting.open(), np.empty((sequences, 3))
+    recorder = Recorder(load_checkpoint(checkpoint).network)
+    for seed in range(sequences):
+        world = opened.world(opened.sequence(seed), SeedTree(seed))
+        result = opened.run(world, recorder, np.random.default_rng(0))
+        reward = published(MappoPlan().alpha, recorder.ordered, recorder.placed, result, recorder.info)
+        found[seed] = result.completion_s.mean(), result.fee.mean(), reward.sum()
+    return found
 
 
 def change(after: Sequence[Floats], before: Sequence[Floats], column: int) -> str:
-    """Percent, over training seeds; the interval is over sequences, the means of the seeds being taken."""
-    ratio = np.mean(
-        [100.0 * (new[:, column] / old[:, column] - 1.0) for new, old in zip(after, before, strict=True)], 0
-    )
+    """Percent of the mean, over training seeds; the interval is over sequences, the means of the seeds being taken."""
+    each = [100.0 * (new[:, column] - old[:, column]) / abs(old[:, column].mean()) for new, old in pairs(after, before)]
+    ratio = np.mean(each, axis=0)
     error = 1.96 * ratio.std(ddof=1) / np.sqrt(len(ratio))
     return f"{ratio.mean():+.1f} % [{ratio.mean() - error:+.1f}, {ratio.mean() + error:+.1f}]"
 
 
+def changes(after: Sequence[Floats], before: Sequence[Floats]) -> list[str]:
+    return [change(after, before, 0), apart(after, before), change(after, before, 1), change(after, before, 2)]
+
+
 def apart(after: Sequence[Floats], before: Sequence[Floats]) -> str:
     """The changes of completion time of the training seeds."""
-    each = [100.0 * (new[:, 0] / old[:, 0] - 1.0).mean() for new, old in zip(after, before, strict=True)]
+    each = [100.0 * (new[:, 0].mean() / old[:, 0].mean() - 1.0) for new, old in pairs(after, before)]
     return ", ".join(f"{value:+.1f}" for value in each)
+
+
+def pairs(after: Sequence[Floats], before: Sequence[Floats]) -> list[tuple[Floats, Floats]]:
+    return list(zip(after, before, strict=True))
 
 
 def main() -> None:
@@ -104,23 +129,21 @@ def main() -> None:
         for held, path in zip(starts.values(), (first, second), strict=True):
             held.append(path)
     job = DasTrainJob((setting,), shape, BEGUN)
-    thumb = [held_out(path, job, args.seeds) for path in starts["rules of thumb"]]
+    thumb = [held_out(path, setting, args.seeds) for path in starts["rules of thumb"]]
     for number, (name, paths) in enumerate(starts.items()):
-        before = thumb if number == 0 else [held_out(path, job, args.seeds) for path in paths]
+        before = thumb if number == 0 else [held_out(path, setting, args.seeds) for path in paths]
         if number:
-            found = [change(before, thumb, 0), apart(before, thumb), change(before, thumb, 1), ""]
-            lines.append(["rules of thumb", name, *found])
+            lines.append(["rules of thumb", name, *changes(before, thumb), ""])
         for way, plan in ways(args).items():
             after, took = [], []
             for seed, path in enumerate(paths):
                 out = args.out / f"{number}-{way.replace(' ', '')}-{seed}"
                 one, seconds = learned(out, replace(job, plan=plan, seed=100 + seed, start=str(path)))
-                after.append(held_out(one, job, args.seeds))
+                after.append(held_out(one, setting, args.seeds))
                 took.append(seconds)
-            found = [change(after, before, 0), apart(after, before), change(after, before, 1), f"{np.mean(took):.0f}"]
-            lines.append([name, way, *found])
+            lines.append([name, way, *changes(after, before), f"{np.mean(took):.0f}"])
             print(" | ".join(lines[-1]), flush=True)
-    head = ["from", "learned by", "completion time", "each training seed", "fee", "CPU s"]
+    head = ["from", "learned by", "completion time", "each training seed", "fee", "published reward", "CPU s"]
     words = f"{args.workload}{f', {args.jobs} jobs' if args.jobs else ''}"
     text = (
         f"`{words}`: the last network of each run against the one it began with, on held-out sequences of seeds 0 to "
