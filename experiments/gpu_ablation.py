@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--even", action="store_true", help="machines of one kind are alike")
     parser.add_argument("--training-seeds", type=int, default=3)
     parser.add_argument("--rules", type=int, default=40, help="steps of evolution (40)")
-    parser.add_argument("--iterations", type=int, default=1, help="rounds of MAPPO (1)")
+    parser.add_argument("--iterations", type=int, default=1, help="rounds of forks (1)")
     parser.add_argument("--without", nargs="+", choices=OURS, default=[], metavar="PART", help="set these to 0")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--rivals", action="store_true", help="and the best published, which take long")
@@ -118,7 +118,7 @@ def main() -> None:
     points = [measured(size, ("--workload", size), specs, args) for size in args.sizes]
     left_out = f", without {' and '.join(args.without)}" if args.without else ""
     text = (
-        f"Trained on `{args.sizes[0]}`, {args.rules} steps of evolution, {args.iterations} rounds of MAPPO{left_out}; "
+        f"Trained on `{args.sizes[0]}`, {args.rules} steps of evolution, {args.iterations} rounds of forks{left_out}; "
         f"sequences of seeds 0 to {args.seeds - 1}. Differences are paired and the mean of those of the sizes, with "
         f"95 % intervals over sequences.\n\n{ablation_table(points, variants)}"
     )

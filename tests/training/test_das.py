@@ -1,4 +1,4 @@
-"""MAPPO finds what is known to be best, and a run goes on where it was."""
+"""Learning from forks finds what is known to be best, and a run goes on where it was."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from dovetail.schedulers.learned.das.scheduler import Das
 from dovetail.schedulers.learned.das.shape import DasShape, Parameters
 from dovetail.sim.gpu import GpuOptions
 from dovetail.training.das_evolution import evolved_of, with_evolved
+from dovetail.training.das_plan import DasPlan
 from dovetail.training.das_run import DasTrainJob, DasTrainRun, costs_of, start_workers
 from dovetail.training.das_worker import DasWorker, Task
 from dovetail.training.evolution import EvolutionState
-from dovetail.training.mappo import MappoPlan
 from dovetail.training.workers import Workers
 from dovetail.workloads.gpu_arrivals import GpuArrivals
 
@@ -52,7 +52,7 @@ def completion_s(workers: Workers, parameters: Parameters, tasks: Sequence[Task]
 
 
 def test_it_learns_to_take_the_shortest_first() -> None:
-    plan = MappoPlan(rules=0, iterations=20, sequences=8, episodes=24, warm_up=0, rate=0.03, fee=0.0)
+    plan = DasPlan(rules=0, iterations=20, sequences=8, episodes=24, warm_up=0, rate=0.03, fee=0.0)
     run = DasTrainRun(Path("unused"), DasTrainJob((QUEUE,), SMALL, plan), "", resume=False)
     run.parameters = without_rules(SMALL)
     best = dict(run.parameters)
@@ -70,7 +70,7 @@ def test_it_learns_to_take_the_shortest_first() -> None:
 
 
 def test_evolution_finds_it_too() -> None:
-    plan = MappoPlan(rules=12, pairs=16, iterations=0, warm_up=0, fee=0.0)
+    plan = DasPlan(rules=12, pairs=16, iterations=0, warm_up=0, fee=0.0)
     run = DasTrainRun(Path("unused"), DasTrainJob((QUEUE,), SMALL, plan), "", resume=False)
     best, run.parameters = dict(run.parameters), without_rules(SMALL)
     run.evolution, run.average = EvolutionState.start(evolved_of(run.parameters)), evolved_of(run.parameters)
@@ -87,7 +87,7 @@ def test_evolution_finds_it_too() -> None:
 
 def test_the_gradient_points_where_the_cost_of_the_rule_falls() -> None:
     """Against finite differences: the same sequences, the rule changed a little, both ways."""
-    plan = MappoPlan(episodes=60, fee=0.0, speed=0.0, patience=100.0)
+    plan = DasPlan(episodes=60, fee=0.0, speed=0.0, patience=100.0)
     worker, tasks = DasWorker([QUEUE], SMALL, plan), [(0, seed) for seed in range(1000, 1012)]
     parameters = without_rules(SMALL)
     parameters["order.base"] = parameters["order.base"] + 0.3 * np.random.default_rng(0).normal(size=len(JOB_COLUMNS))
@@ -110,7 +110,7 @@ def test_the_gradient_points_where_the_cost_of_the_rule_falls() -> None:
 
 def test_gradients_are_those_of_the_loss() -> None:
     """A small step against the gradient makes smaller what is minimised: how unlikely speeds are, errors of waits."""
-    worker = DasWorker([GpuSetting("small", jobs=40, load=2.0)], SMALL, MappoPlan(speed=1.0))
+    worker = DasWorker([GpuSetting("small", jobs=40, load=2.0)], SMALL, DasPlan(speed=1.0))
     parameters = SMALL.fresh(np.random.default_rng(1))
     worker.play(parameters, [(0, 1000)], 0, True)
     gradient, figures = worker.gradient(parameters, True)
@@ -121,7 +121,7 @@ def test_gradients_are_those_of_the_loss() -> None:
 
 
 def test_the_first_step_is_within_the_clip() -> None:
-    worker = DasWorker([GpuSetting("small", jobs=40, arrivals=GpuArrivals("batch"))], SMALL, MappoPlan(episodes=6))
+    worker = DasWorker([GpuSetting("small", jobs=40, arrivals=GpuArrivals("batch"))], SMALL, DasPlan(episodes=6))
     parameters = SMALL.fresh(np.random.default_rng(1))
     worker.play(parameters, [(0, 1000)], 0, False)
     _, figures = worker.gradient(parameters, False)
@@ -141,7 +141,7 @@ def job(**changes: object) -> DasTrainJob:
         "rules": 2,
         **changes,
     }
-    return DasTrainJob((GpuSetting("small", jobs=20),), SMALL, MappoPlan(**plan))  # type: ignore[arg-type]
+    return DasTrainJob((GpuSetting("small", jobs=20),), SMALL, DasPlan(**plan))  # type: ignore[arg-type]
 
 
 def trained(path: Path, what: DasTrainJob, *, resume: bool = False, rounds: int = 99) -> DasTrainRun:

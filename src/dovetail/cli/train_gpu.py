@@ -1,4 +1,4 @@
-"""`dovetail train gpu`: the two agents of DAS learned for a workload, by MAPPO."""
+"""`dovetail train gpu`: the two agents of DAS learned for a workload."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
     from dovetail.core.config import build, to_plain
     from dovetail.schedulers.learned.das.scheduler import load_network
     from dovetail.schedulers.learned.das.shape import DasShape
+    from dovetail.training.das_plan import DasPlan
     from dovetail.training.das_run import PROFILES, DasTrainJob
-    from dovetail.training.mappo import MappoPlan
 
     if args.profile not in PROFILES:
         raise UnknownName("profile", args.profile, PROFILES)
     given = parse_assignments("--set", args.set)
     names = {one.name for one in fields(DasShape)} - {"kinds"}
-    check_set(given, {*names, *(one.name for one in fields(MappoPlan))})
+    check_set(given, {*names, *(one.name for one in fields(DasPlan))})
     start = load_network(args.start) if args.start else None
     if start is not None and names & set(given):
         raise ConfigError(f"--start: the network has its shape; leave out --set {sorted(names & set(given))[0]}")
@@ -75,10 +75,10 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
         if start
         else build(DasShape, read_overrides(DasShape, {k: v for k, v in given.items() if k in names}, "--set"), "--set")
     )
-    rest = read_overrides(MappoPlan, {k: v for k, v in given.items() if k not in names}, "--set")
+    rest = read_overrides(DasPlan, {k: v for k, v in given.items() if k not in names}, "--set")
     if args.iterations is not None:
         rest["iterations"] = args.iterations
-    plan = build(MappoPlan, {**PROFILES[args.profile], **rest}, "--set")
+    plan = build(DasPlan, {**PROFILES[args.profile], **rest}, "--set")
     setting = asked.setting()
     settings = (setting, *(replace(setting, workload=name) for name in split_specs(args.mix or "")))
     kinds: dict[str, None] = {}

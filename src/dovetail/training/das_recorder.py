@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from dovetail.core.gpu import Floats, GpuDecision, GpuInfo, GpuView, Ints, Place, Reason
+from dovetail.core.gpu import Bools, Floats, GpuDecision, GpuInfo, GpuView, Ints, Place, Reason
 from dovetail.features.gpu import Arrivals, GpuFeatures, Queue, Room
 from dovetail.features.gpu_neighbours import (
     Pressure,
@@ -16,9 +16,17 @@ from dovetail.features.gpu_neighbours import (
     measure_pressure,
     measure_surprise,
 )
-from dovetail.schedulers.learned.das.forward import RACK, DasForward, affinity, judged_jobs, starts_now
+from dovetail.schedulers.learned.das.forward import (
+    RACK,
+    DasForward,
+    affinity,
+    covariance_of,
+    judged_jobs,
+    starts_now,
+)
 from dovetail.schedulers.learned.das.kernel import fill, nodes_of, pass_over
 from dovetail.schedulers.learned.das.memory import Memory, age_h, observe, recalled, remember
+from dovetail.schedulers.learned.das.random_walk import Posterior
 
 
 class Ordered(NamedTuple):
@@ -47,15 +55,26 @@ class PlacedOne(NamedTuple):
     variance: Floats  # (C,)
     score: Floats  # (C,) affinity
     best: int  # of the C, where the first worker was put
+    turn: int = -1  # of the ordering agent, which chose this job
+
+
+class Actions(Protocol):
+    """Scores drawn around those of the network."""
+
+    def priorities(self, mean: Floats, possible: Bools) -> Floats: ...
+    def margin(self, mean: float) -> float: ...
+    def affinities(self, posterior: Posterior) -> Floats: ...
 
 
 class Recorder:
-    """Decides as `Das` does and keeps one episode."""
+    """Decides as `Das` does and keeps one episode; with `actions`, by scores that these draw, and those are kept."""
 
-    def __init__(self, network: DasForward) -> None:
+    def __init__(self, network: DasForward, actions: Actions | None = None) -> None:
         self._network = network
+        self._actions = actions
 
     def reset(self, info: GpuInfo, rng: np.random.Generator) -> None:
+        self.info = info
         self._features = GpuFeatures(info)
         self._about = self._network.neighbours(info.kind_name)
         self._memory = Memory.empty(self._network.shape.history, self._network.shape.walk_rank)
@@ -78,6 +97,8 @@ class Recorder:
         jobs = features.jobs(view, fits)
         state = features.machines(view, surprise, main)
         judged = judged_jobs(weights, jobs, state)
+        if self._actions is not None:
+            judged[:, 0] = self._actions.priorities(judged[:, 0], possible)
         recall = recalled(memory)
         queue = Queue.of(view)
         decisions: list[GpuDecision] = []
@@ -89,8 +110,10 @@ class Recorder:
             starts = bool(np.minimum(free, workers).sum() >= workers)
             if starts and (decisions or len(view.run_id)):
                 columns = features.start(view, room, queue, self._arrivals, job, free)
-                asked.append((job, columns, starts_now(weights, columns) + judged[job, 1]))
-                starts = asked[-1][2] >= 0.0
+                margin = starts_now(weights, columns) + judged[job, 1]
+                margin = margin if self._actions is None else self._actions.margin(margin)
+                asked.append((job, columns, margin))
+                starts = margin >= 0.0
             if not starts:
                 pass_over(queue, workers * view.job_gpus[job])
                 continue
@@ -129,6 +152,10 @@ class Recorder:
         at, surprise = np.concatenate((may, memory.machine[recall])), memory.surprise[recall]
         age = age_h(memory, recall, view.time_s)
         score, _, variance, walked = affinity(weights, nodes, at, rack, memory.walk[recall], surprise, age, True)
+        if self._actions is not None:
+            doubt = covariance_of(weights, nodes, at, rack, memory.walk[recall], surprise, age)
+            score = self._actions.affinities(Posterior(score, *doubt))
         every = np.concatenate((nodes, memory.node[recall]))
-        self.placed.append(PlacedOne(int(view.job_id[job]), every, at, rack, surprise, age, variance, score.copy(), 0))
+        who, turn = int(view.job_id[job]), len(self.ordered)
+        self.placed.append(PlacedOne(who, every, at, rack, surprise, age, variance, score.copy(), 0, turn))
         return score, walked

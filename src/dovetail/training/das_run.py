@@ -1,4 +1,4 @@
-"""A training run of a DAS network in a directory: neighbours, speeds, rules, MAPPO; the best by validation is kept."""
+"""A training run of a DAS network in a directory: neighbours, speeds, rules, gradients; the best network is kept."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ from dovetail.training.das_evolution import (
     scales_of,
     with_evolved,
 )
-from dovetail.training.das_worker import MakeDasWorker, Task
+from dovetail.training.das_plan import MAPPO, DasPlan
+from dovetail.training.das_worker import DasWorker, MakeDasWorker, Task
 from dovetail.training.evolution import EvolutionState, step
-from dovetail.training.mappo import MappoPlan
+from dovetail.training.mappo_trainer import MappoTrainer
+from dovetail.training.mappo_worker import MappoWorker
 from dovetail.training.neighbours import Samples, fit
 from dovetail.training.run_directory import RunDirectory
 from dovetail.training.workers import LocalWorker, ProcessWorkers, Workers
@@ -61,7 +63,7 @@ class DasTrainJob:
 
     settings: tuple[GpuSetting, ...]  # the first is the one it is for; the others are there to learn from
     shape: DasShape
-    plan: MappoPlan
+    plan: DasPlan
     seed: int = 0
     arguments: dict[str, Any] = field(default_factory=dict)
     start: str = ""  # a network to go on from, of this shape; it knows its neighbours
@@ -69,7 +71,7 @@ class DasTrainJob:
     def facts(self) -> dict[str, Any]:
         """The same as plain values, to tell whether a directory holds this run."""
         settings = [asdict(setting) for setting in self.settings]
-        parts = {"settings": settings, "shape": asdict(self.shape), "plan": asdict(self.plan), "seed": self.seed}
+        parts = {"settings": settings, "shape": asdict(self.shape), "plan": self.plan.facts(), "seed": self.seed}
         parts |= {"start": self.start} if self.start else {}
         facts: dict[str, Any] = plain(parts)
         return facts
@@ -77,7 +79,7 @@ class DasTrainJob:
 
 @dataclass(frozen=True)
 class Progress:
-    """After an iteration; figures are those of `mappo`, and of the validation where there was one.
+    """After an iteration; figures are those of `fork_gradient` or `mappo`, and of the validation where there was one.
 
     Before the first, `prepared` says in words what was learned so far.
     """
@@ -89,7 +91,8 @@ class Progress:
 
 
 def start_workers(job: DasTrainJob, count: int) -> Workers:
-    make = MakeDasWorker(job.settings, job.shape, job.plan)
+    kind = MappoWorker if job.plan.policy_gradient == MAPPO else DasWorker
+    make = MakeDasWorker(job.settings, job.shape, job.plan, kind)
     return LocalWorker(make) if count == 1 else ProcessWorkers(make, count)
 
 
@@ -110,6 +113,7 @@ class DasTrainRun:
         self.parameters: Parameters = fresh
         self.best_parameters: Parameters = dict(fresh)
         self.adam = Adam(fresh, job.plan.rate)
+        self.mappo = MappoTrainer(job.plan, job.seed) if job.plan.policy_gradient == MAPPO else None
         self.evolution = EvolutionState.start(evolved_of(fresh))
         self.average = evolved_of(fresh)  # of what evolves, over the last steps
         self.untrained: Floats = np.zeros((0, 2))  # (tasks, 2) completion time and fee on the validation sequences
@@ -134,6 +138,9 @@ class DasTrainRun:
         if not self.untrained.size:
             self._write()  # whoever is interrupted from here on begins anew with --resume
             yield from self._prepare(workers)
+            if self.iteration == plan.iterations:  # that was all
+                self._validate(workers)
+                self._write()
         while self.iteration < plan.iterations:
             start = time.monotonic()
             figures = self._step(workers) if self.iteration >= 0 else self._evolve(workers)
@@ -206,6 +213,9 @@ class DasTrainRun:
 
     def _step(self, workers: Workers) -> dict[str, float]:
         rng = SeedTree(self.job.seed).child("iteration", self.iteration).generator()
+        if self.mappo is not None:
+            tasks = self._tasks(rng, self.job.plan.sequences)
+            return self.mappo.round(workers, self.parameters, self.adam, tasks, rng)
         found = self._play(workers, rng, speeds_only=False)
         for _ in range(self.job.plan.epochs):
             found |= self._learn(workers, self.adam, speeds_only=False)
@@ -289,6 +299,8 @@ class DasTrainRun:
         arrays |= {f"adam/{name}": value for name, value in self.adam.state().items()}
         arrays["rules/average"] = self.average
         arrays |= {f"rules/{name}": getattr(self.evolution, name) for name in ("parameters", "mean", "square")}
+        if self.mappo is not None:
+            arrays |= {f"mappo/{name}": value for name, value in self.mappo.arrays().items()}
         document = {"iteration": self.iteration, "elapsed_s": self.elapsed_s, "curve": self.curve}
         self.directory.write({**arrays, "untrained": self.untrained}, document)
 
@@ -298,6 +310,8 @@ class DasTrainRun:
             self.parameters = {name: arrays[f"now/{name}"] for name in self.parameters}
             self.best_parameters = {name: arrays[f"best/{name}"] for name in self.parameters}
             self.adam.restore({name[5:]: value for name, value in arrays.items() if name.startswith("adam/")})
+            if self.mappo is not None:
+                self.mappo.restore({name[6:]: value for name, value in arrays.items() if name.startswith("mappo/")})
             self.untrained = arrays["untrained"]
             self.average = arrays["rules/average"]
             self.evolution = EvolutionState(arrays["rules/parameters"], arrays["rules/mean"], arrays["rules/square"])

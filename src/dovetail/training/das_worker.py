@@ -17,9 +17,10 @@ from dovetail.schedulers.learned.das.network import DasNetwork
 from dovetail.schedulers.learned.das.scheduler import Das
 from dovetail.schedulers.learned.das.shape import DasShape, Parameters
 from dovetail.sim.gpu import GpuResult, GpuScheduler
+from dovetail.training.das_plan import DasPlan
 from dovetail.training.das_recorder import Recorder
+from dovetail.training.fork_gradient import OrderForks, PlaceBatch, WaitBatch, clipped
 from dovetail.training.forks import AGENTS, PLACE, START, Fork, draw_forks, nudge_of, possible_forks, worth
-from dovetail.training.mappo import MappoPlan, OrderForks, PlaceBatch, WaitBatch, clipped
 from dovetail.training.neighbours import Samples, Witness
 
 Task = tuple[int, int]
@@ -64,7 +65,7 @@ class Replayed:
 class DasWorker:
     """Settings in memory, and the last round."""
 
-    def __init__(self, settings: Sequence[GpuSetting], shape: DasShape, plan: MappoPlan) -> None:
+    def __init__(self, settings: Sequence[GpuSetting], shape: DasShape, plan: DasPlan) -> None:
         torch.set_num_threads(1)
         self._opened: list[OpenGpuSetting] = [setting.open() for setting in settings]
         self._shape = shape
@@ -185,10 +186,11 @@ class MakeDasWorker:
 
     settings: tuple[GpuSetting, ...]
     shape: DasShape
-    plan: MappoPlan
+    plan: DasPlan
+    kind: type[DasWorker] = DasWorker
 
     def __call__(self, number: int) -> DasWorker:
-        return DasWorker(self.settings, self.shape, self.plan)
+        return self.kind(self.settings, self.shape, self.plan)
 
 
 def costs_of_jobs(result: GpuResult, usual: GpuResult, fee_weight: float) -> Floats:
@@ -197,7 +199,7 @@ def costs_of_jobs(result: GpuResult, usual: GpuResult, fee_weight: float) -> Flo
     return time + fee_weight * result.fee / max(float(usual.fee.mean()), 1e-9)
 
 
-def noises(plan: MappoPlan) -> tuple[float, float, float]:
+def noises(plan: DasPlan) -> tuple[float, float, float]:
     """Of each agent of `forks`."""
     return plan.start_noise, plan.order_noise, plan.place_noise
 

@@ -1,237 +1,183 @@
-"""MAPPO (Yu et al., 2022) for the two agents of DAS: clipped policy gradients that both agents share the advantage of.
+"""MAPPO (Yu et al., 2022) as in DAS: a central critic, clipped policy gradients for two agents that draw scores.
 
-A round replays job sequences.  Each is played once as the network is (`das_recorder`), and then, compiled, many times
-with one job's score moved such that a decision goes the other way (`forks`): who starts, who goes first, which machine.
-The offset stays while that job waits.  All else is the same, jobs and luck, so what the others then cost is the
-advantage of that offset, which is taken for that of the decision; it is the same for both agents.  Costs are the time
-in the system and the fees, each in units of its mean; those of later jobs fade.
+At turn t the ordering agent draws, independently, a priority for each waiting job that might start and, for each job
+that is asked whether it had better wait, what speaks for starting it; the placement agent draws the affinities of all
+machines that a job may use, together, from the posterior of its process (`Posterior.sample`):
 
-An agent's policy is its scores plus noise of a logistic distribution: with x what speaks for one of two alternatives
-and s the noise, it takes that one with probability p = 1 / (1 + exp(-x / s)).  Both were played, so the expectation
-over the two is exact, and no action has to be drawn.  Decisions are drawn in proportion to p (1 - p), the weight of the
-policy gradient.  With d the change of x / s since the round was played and A the advantage of the alternative,
+    priority_i ~ N(mu_i, s_o^2),   start_i ~ N(rule_i + ready_i, s_s^2),   affinity_i ~ N(mu_i, s_p^2 Sigma_i)
 
-    L = - sum over agents of E[min(d A, clip(d, -eps, eps) A)] + speed (-log likelihood of speeds)
-        + wait (squared error of waits)
+whose densities are exact, with Sigma = L L' (Cholesky):
 
-which is PPO's clipped objective to first order.  How ready all jobs are together is left to the rule, whose level is
-found by whole episodes: that starting one more pays soon is seen, and what it costs much later is not.  The last terms
-make the placement agent's process predict the speeds that were measured, and the ordering agent how long jobs waited.
+    log pi(a) = - 1/2 (a - mu)' (s^2 Sigma)^-1 (a - mu) - 1/2 log|s^2 Sigma| - n/2 log(2 pi)
+              = - 1/2 |L^-1 (a - mu)|^2 / s^2 - sum log L_ii - n log s - n/2 log(2 pi)
 
-Before the first round, it is learned who slows whom down (`neighbours`), how fast jobs are where and how long they wait
-(the last terms alone); then the rules of thumb that the network corrects, the one that says who had better wait (a
-weight for each column), what expected speeds and waits count, and the last layers of both agents are improved by
-evolution strategies (`das_evolution`).
+The three deviations s are learned, too.  The critic (`mappo_critic`) sees what both agents see and drew.  With V' its
+old network, which follows it slowly, rewards r (`mappo_rewards`) in units of the deviation of what came in the first
+round, and gamma_t = exp(-(time until the next turn) / patience),
 
-Departures.  The published critic is a Q of the joint action with one-step targets; here worlds that part at a decision
-take its place, for they tell exactly what a critic would have to guess.  The published reward is r = 1 / (fee x jct)
-for a job that starts and a penalty for one that waits.  A sum of inverses rewards starting the short ones whatever it
-costs the long; costs themselves are what is to be made small.
+    delta_t = r_t + gamma_t V'(o_t+1) - V'(o_t)                        the TD error
+    B_t     = sum over k of (trace gamma)^k delta_t+k                  the advantage, of both agents
+    L_c     = sum over t of (V(o_t) - y_t)^2 + (Q(o_t, a_t) - y_t)^2,  y_t = V'(o_t) + B_t
+    rho_t   = pi(a_t) / pi_old(a_t), of all that an agent drew at turn t
+    L       = - sum over agents of ( E[min(rho_t B_t, clip(rho_t, 1 - eps, 1 + eps) B_t)] + entropy H(pi) )
+              + speed (-log likelihood of speeds) + wait (squared error of waits)
 
-Metrics: `gained_*` the objectives of the two agents (starting is the ordering agent's); `outside_*` share of forks
-beyond the clip; `speed` and `wait` squared errors of logarithms.
+The first round teaches the critic alone, so that there is a baseline when the agents begin to learn.
+
+Slips of the published formulas, corrected: the density lacks Sigma^-1 and the 1/2 of log|Sigma|; the clip must be of
+min(rho B, clip(rho) B); 1 / (fee jct) is near 0 whatever is done, so it is rescaled.
+
+Departures.  Published is a critic Q(o, a) with TD errors of one step.  The TD error of a Q that knows the action is 0
+on average whatever the action, so it cannot tell the actor anything; that of a V that knows only what was seen is on
+average Q(o, a) - V(o).  So the value is the baseline, beside Q, which is taught the same: `advantage=q` has
+B_t = Q'(o_t, a_t) - V'(o_t) instead, as Q learned it.  `trace=0` is the published one-step error; with more, what came
+of a job a hundred turns later counts before the critic knows of it.  Turns come when something changes, not at
+intervals, so gamma depends on the time between them.  The posterior is that of the process alone: rules of thumb and
+what was learned beside it move the mean.  Jobs that do not fit draw no priority, for it would change nothing.  H is
+per score, so that long queues do not weigh more.  The last two terms, ours, are those of `fork_gradient`: they teach
+the process what to expect, of which the policy is made.
+
+Metrics: `gained_*` the objectives of the two agents; `outside_*` share of ratios beyond the clip; `entropy_*` per
+score; `far` mean of rho - 1 - log rho, an estimate of the divergence from the policy that played.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from dovetail.core.errors import ConfigError
-from dovetail.core.gpu import Floats
-from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, START_COLUMNS, measured_wait
-from dovetail.schedulers.learned.das.forward import meeting_places
-from dovetail.schedulers.learned.das.network import DasNetwork, Near
-from dovetail.schedulers.learned.das.shape import NODE_COLUMNS
+from dovetail.core.gpu import Bools, Floats
+from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, START_COLUMNS
+from dovetail.schedulers.learned.das.network import DasNetwork, Placed
+from dovetail.schedulers.learned.das.random_walk import Posterior
 from dovetail.training.das_recorder import Ordered, PlacedOne
-from dovetail.training.forks import START, Fork
+from dovetail.training.fork_gradient import PIECE, PlaceBatch
 
-WAIT_TURNS = 96  # decisions of a sequence that waits are learned from
-PIECE = 64  # decisions that are looked at together: of similar lengths of the queue
-USUAL_VARIANCE = 0.02  # of the logarithm of speeds, for networks without a process that has one of its own
-
-
-@dataclass(frozen=True)
-class MappoPlan:
-    """How to learn."""
-
-    iterations: int = field(default=8, metadata={"help": "rounds of playing and learning"})
-    sequences: int = field(default=16, metadata={"help": "job sequences in a round"})
-    episodes: int = field(default=24, metadata={"help": "times each of them is played otherwise in a round"})
-    epochs: int = field(default=4, metadata={"help": "steps of learning from a round"})
-    neighbours: int = field(
-        default=40, metadata={"help": "episodes at random from which it is learned who slows whom down; 0: it is not"}
-    )
-    rules: int = field(
-        default=60, metadata={"help": "steps of evolution of rules of thumb and last layers, before the first round"}
-    )
-    pairs: int = field(default=64, metadata={"help": "directions that such a step tries, each both ways"})
-    warm_up: int = field(default=3, metadata={"help": "rounds in which only speeds are learned, before all others"})
-    rate: float = field(default=1e-3, metadata={"help": "learning rate"})
-    clip: float = field(default=0.2, metadata={"help": "how far a ratio may go"})
-    order_noise: float = field(default=0.5, metadata={"help": "of priorities; 0: nothing is learned"})
-    start_noise: float = field(default=0.3, metadata={"help": "of what speaks for starting"})
-    place_noise: float = field(default=0.4, metadata={"help": "of affinities"})
-    speed: float = field(default=0.1, metadata={"help": "weight of the likelihood of speeds"})
-    wait: float = field(default=1.0, metadata={"help": "weight of the error of expected waits"})
-    fee: float = field(default=0.3, metadata={"help": "what a percent of fee is worth, in percent of completion time"})
-    patience: float = field(default=1.0, metadata={"help": "how fast later jobs fade, in mean completion times"})
-    validation: int = field(default=16, metadata={"help": "sequences a network is chosen by, of each setting"})
-    every: int = field(default=5, metadata={"help": "rounds between validations"})
-
-    def __post_init__(self) -> None:
-        for name, low, high in (
-            ("iterations", 0, 10**6),
-            ("sequences", 1, 10**4),
-            ("episodes", 1, 10**4),
-            ("epochs", 1, 10**3),
-            ("neighbours", 0, 10**6),
-            ("rules", 0, 10**6),
-            ("pairs", 1, 10**5),
-            ("warm_up", 0, 10**6),
-            ("rate", 1e-9, 1.0),
-            ("clip", 1e-3, 10.0),
-            ("order_noise", 0.0, 1e3),
-            ("start_noise", 0.0, 1e3),
-            ("place_noise", 0.0, 1e3),
-            ("speed", 0.0, 1e3),
-            ("wait", 0.0, 1e3),
-            ("fee", 0.0, 1e3),
-            ("patience", 1e-2, 1e6),
-            ("validation", 1, 10**4),
-            ("every", 1, 10**6),
-        ):
-            if not low <= getattr(self, name) <= high:
-                raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
+SPREADS = ("order", "start", "place")
+"""Names of the logarithms of s_o, s_s and s_p, which are learned with the network and not kept in it."""
+LOG_2_PI = math.log(2.0 * math.pi)
 
 
-class OrderForks:
-    """Forks of the ordering agent, in pieces, padded."""
+class Drawn:
+    """The scores of an episode: `das_recorder.Actions`."""
 
-    def __init__(self, turns: Sequence[Ordered], forks: Sequence[Fork]) -> None:
-        self._forks = len(forks)
-        by_length = sorted(range(len(forks)), key=lambda number: len(turns[forks[number].turn].job_id))
-        self._pieces = [
-            _OrderPiece(turns, [(number, forks[number]) for number in by_length[first : first + PIECE]])
-            for first in range(0, len(by_length), PIECE)
-        ]
+    def __init__(self, log_spread: Floats, rng: np.random.Generator) -> None:
+        self._order, self._start, self._place = np.exp(log_spread).tolist()
+        self._rng = rng
 
-    def lean(self, network: DasNetwork) -> Tensor:
-        """(F,) what speaks for the first of each."""
-        found = torch.zeros(self._forks, dtype=torch.float64)
-        for piece in self._pieces:
-            found = found.index_add(0, piece.number, piece.lean(network))
+    def priorities(self, mean: Floats, possible: Bools) -> Floats:
+        found: Floats = mean + self._order * self._rng.standard_normal(len(mean)) * possible
         return found
+
+    def margin(self, mean: float) -> float:
+        return float(mean + self._start * self._rng.standard_normal())
+
+    def affinities(self, posterior: Posterior) -> Floats:
+        return posterior.sample(self._place, self._rng)
+
+
+class OrderActions:
+    """What the ordering agent drew in T turns, in pieces, padded."""
+
+    def __init__(self, turns: Sequence[Ordered]) -> None:
+        self._turns = len(turns)
+        by_length = sorted(range(len(turns)), key=lambda number: len(turns[number].job_id))
+        pieces = (by_length[first : first + PIECE] for first in range(0, len(by_length), PIECE))
+        self._pieces = [_OrderPiece([turns[number] for number in piece], piece) for piece in pieces]
+        self.scores = torch.as_tensor(np.array([len(turn.possible) + len(turn.asked) for turn in turns], np.float64))
+
+    def log_density(self, network: DasNetwork, log_spread: Tensor) -> tuple[Tensor, Tensor]:
+        """(T,) of all that was drawn in each turn; (T,) the entropy of its scores together."""
+        density = torch.zeros(self._turns, dtype=torch.float64)
+        entropy = torch.zeros(self._turns, dtype=torch.float64)
+        for piece in self._pieces:
+            found, surprise = piece.log_density(network, log_spread)
+            density = density.index_add(0, piece.number, found)
+            entropy = entropy.index_add(0, piece.number, surprise)
+        return density, entropy
 
 
 class _OrderPiece:
-    def __init__(self, turns: Sequence[Ordered], forks: Sequence[tuple[int, Fork]]) -> None:
-        held = [turns[fork.turn] for _, fork in forks]
-        count, most = len(held), max(len(turn.jobs) for turn in held)
+    def __init__(self, turns: Sequence[Ordered], numbers: Sequence[int]) -> None:
+        count, most = len(turns), max(len(turn.job_id) for turn in turns)
         jobs, there = np.zeros((count, most, len(JOB_COLUMNS))), np.zeros((count, most))
-        columns = np.zeros((count, len(START_COLUMNS)))
-        for row, (turn, (_, fork)) in enumerate(zip(held, forks, strict=True)):
-            jobs[row, : len(turn.jobs)], there[row, : len(turn.jobs)] = turn.jobs, 1.0
-            if fork.agent == START:
-                columns[row] = turn.columns[int(np.flatnonzero(turn.asked == fork.first)[0])]
-        machines = np.array([turn.machines for turn in held]).reshape(count, -1, len(MACHINE_COLUMNS))
+        drew, priority = np.zeros((count, most)), np.zeros((count, most))
+        for row, turn in enumerate(turns):
+            here = len(turn.job_id)
+            jobs[row, :here], there[row, :here] = turn.jobs, 1.0
+            drew[row, turn.possible], priority[row, turn.possible] = 1.0, turn.priority[turn.possible]
+        machines = np.array([turn.machines for turn in turns]).reshape(count, -1, len(MACHINE_COLUMNS))
+        columns = np.concatenate([np.zeros((0, len(START_COLUMNS))), *(turn.columns for turn in turns)])
+        row_of = np.repeat(np.arange(count), [len(turn.asked) for turn in turns])
+        asked = np.concatenate([np.zeros(0, np.int64), *(turn.asked for turn in turns)])
+        margin = np.concatenate([np.zeros(0), *(turn.margin for turn in turns)])
+        self.number = torch.as_tensor(np.array(numbers, np.int64))
         self._jobs, self._there, self._machines = map(torch.as_tensor, (jobs, there, machines))
-        self._columns, self._rows = torch.as_tensor(columns), torch.arange(count)
-        self._first, self._second, self.number = (
-            torch.as_tensor(np.array(part, np.int64))
-            for part in zip(*((fork.first, fork.second, number) for number, fork in forks), strict=True)
-        )
-        self._starts = torch.as_tensor(np.array([fork.agent == START for _, fork in forks]))
+        self._drew, self._priority = map(torch.as_tensor, (drew, priority))
+        self._columns, self._row, self._asked, self._margin = map(torch.as_tensor, (columns, row_of, asked, margin))
 
-    def lean(self, network: DasNetwork) -> Tensor:
+    def log_density(self, network: DasNetwork, log_spread: Tensor) -> tuple[Tensor, Tensor]:
         judged, _ = network.judged_jobs(self._jobs, self._there, self._machines)
-        first, second = judged[self._rows, self._first], judged[self._rows, self._second.clamp(min=0), 0]
-        ready = first[:, 1] + network.rule_of_start(self._columns)
-        return torch.where(self._starts, ready, first[:, 0] - second)
+        mean = judged[self._row, self._asked, 1] + network.rule_of_start(self._columns)
+        density = (normal(self._priority - judged[..., 0], log_spread[0]) * self._drew).sum(dim=1)
+        density = density.index_add(0, self._row, normal(self._margin - mean, log_spread[1]))
+        each = 0.5 * (1.0 + LOG_2_PI) + log_spread
+        asked = torch.zeros_like(density).index_add(0, self._row, torch.ones_like(mean))
+        return density, each[0] * self._drew.sum(dim=1) + each[1] * asked
 
 
-class WaitBatch:
-    """Some turns of the ordering agent, and how long those then waited that did not start."""
+class PlaceActions:
+    """What the placement agent drew for n jobs, padded, and in which turn."""
 
-    def __init__(self, turns: Sequence[Ordered], start_s: Floats, rng: np.random.Generator) -> None:
-        chosen = rng.choice(len(turns), min(len(turns), WAIT_TURNS), replace=False).tolist()
-        held = sorted((turns[number] for number in chosen), key=lambda turn: len(turn.jobs))
-        self._pieces = [_wait_piece(held[first : first + PIECE], start_s) for first in range(0, len(held), PIECE)]
+    def __init__(self, placed: Sequence[PlacedOne], batch: PlaceBatch) -> None:
+        most = batch.nodes.shape[1] - batch.surprise.shape[1]
+        score = np.zeros((len(placed), most))
+        for row, one in enumerate(placed):
+            score[row, : len(one.score)] = one.score
+        self._score, self._there = torch.as_tensor(score), batch.there[:, :most]
+        self._turn = torch.as_tensor(np.array([one.turn for one in placed], np.int64))
+        self.scores = self._there.sum(dim=1)
 
-    def error(self, network: DasNetwork) -> tuple[Tensor, Tensor]:
-        """Sum of the squared errors, and how many these are."""
-        found, count = torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
-        for jobs, there, machines, wait_, known in self._pieces:
-            _, expected = network.judged_jobs(jobs, there, machines)
-            found = found + ((expected - wait_) ** 2 * known).sum()
-            count = count + known.sum()
-        return found, count
+    def log_density(self, placed: Placed, log_spread: Tensor, turns: int) -> tuple[Tensor, Tensor]:
+        """(T,) of all that was drawn in each turn; (n,) the entropy of the scores of each job together."""
+        lower = cholesky_of(placed.own, placed.factor, self._there)
+        density = multivariate_normal((self._score - placed.mean) * self._there, lower, log_spread[2], self.scores)
+        volume = lower.diagonal(dim1=1, dim2=2).log().sum(dim=1)
+        entropy = self.scores * (0.5 * (1.0 + LOG_2_PI) + log_spread[2]) + volume
+        return torch.zeros(turns, dtype=torch.float64).index_add(0, self._turn, density), entropy
 
-
-def _wait_piece(turns: Sequence[Ordered], start_s: Floats) -> tuple[Tensor, ...]:
-    count, most = len(turns), max(len(turn.jobs) for turn in turns)
-    jobs, there = np.zeros((count, most, len(JOB_COLUMNS))), np.zeros((count, most))
-    wait, known = np.zeros((count, most)), np.zeros((count, most))
-    for row, turn in enumerate(turns):
-        here = len(turn.jobs)
-        left_s = start_s[turn.job_id] - turn.time_s
-        jobs[row, :here], there[row, :here] = turn.jobs, 1.0
-        wait[row, :here] = measured_wait(np.maximum(left_s, 0.0))
-        known[row, :here] = left_s > 0.0
-    machines = np.array([turn.machines for turn in turns]).reshape(count, -1, len(MACHINE_COLUMNS))
-    return tuple(torch.as_tensor(part) for part in (jobs, there, machines, wait, known))
+    def drew(self, turns: int) -> Tensor:
+        """(T,) whether anything was."""
+        return torch.zeros(turns, dtype=torch.bool).index_fill(0, self._turn, True)
 
 
-class PlaceBatch:
-    """Turns of the placement agent in one cluster, padded: machines that jobs might use, then what was remembered."""
-
-    def __init__(self, turns: Sequence[PlacedOne], log_ratio: Floats, forks: Sequence[Fork]) -> None:
-        """`log_ratio`: the measured speed of each job against what was expected; nan: unknown."""
-        count, most = len(turns), max(len(turn.variance) for turn in turns)
-        remembered = max(len(turn.surprise) for turn in turns)
-        together = [meeting_places(turn.at, len(turn.rack)) for turn in turns]
-        size = (count, most + remembered)
-        nodes, there = np.zeros((*size, len(NODE_COLUMNS))), np.zeros(size)
-        rack = np.zeros((*size, int(turns[0].rack.max()) + 1))
-        machine = np.zeros((*size, max(columns for _, columns in together)))
-        surprise, age = np.zeros((count, remembered)), np.zeros((count, remembered))
-        for row, (turn, (number, _)) in enumerate(zip(turns, together, strict=True)):
-            might, known = len(turn.variance), len(turn.surprise)
-            at = np.concatenate((np.arange(might), most + np.arange(known)))
-            nodes[row, at], there[row, at], rack[row, at, turn.rack[turn.at]] = turn.nodes, 1.0, 1.0
-            shared = number[turn.at] >= 0
-            machine[row, at[shared], number[turn.at][shared]] = 1.0
-            surprise[row, :known], age[row, :known] = turn.surprise, turn.age
-        self.nodes, self.there, self.surprise, self.age = map(torch.as_tensor, (nodes, there, surprise, age))
-        self.near = Near(torch.as_tensor(rack), torch.as_tensor(machine))
-        self.rows, self.first, self.second = (
-            torch.as_tensor(np.array(part, np.int64))
-            for part in ([getattr(fork, name) for fork in forks] for name in ("turn", "first", "second"))
-        )
-        self.best = torch.as_tensor(np.array([turn.best for turn in turns], np.int64))
-        self.known = torch.as_tensor(np.isfinite(log_ratio).astype(np.float64))
-        self.log_ratio = torch.as_tensor(np.nan_to_num(log_ratio))
-
-    def judged(self, network: DasNetwork) -> tuple[Tensor, Tensor, Tensor]:
-        """(F,) what speaks for the first machine of each fork; (n,) squared error of the logarithm of the speed where
-        the job was put; and its negative log likelihood."""
-        placed = network.affinities(self.nodes, self.near, self.surprise, self.age, self.there)
-        lean = placed.mean[self.rows, self.first] - placed.mean[self.rows, self.second]
-        speed, doubt = (part.gather(1, self.best[:, None])[:, 0] for part in (placed.speed, placed.variance))
-        error = (speed - self.log_ratio) ** 2 * self.known
-        if not network.shape.random_walk:
-            return lean, error, 0.5 * error / USUAL_VARIANCE
-        p = network.named
-        variance = (2.0 * p["place.walk.amplitude"][0]).exp() * (doubt + p["place.walk.noise"][0].exp())
-        return lean, error, 0.5 * (error / variance + variance.log() * self.known)
+def normal(off: Tensor, log_spread: Tensor) -> Tensor:
+    """Log density of what is so far off its mean."""
+    return -0.5 * (off * (-log_spread).exp()) ** 2 - log_spread - 0.5 * LOG_2_PI
 
 
-def clipped(moved: Tensor, worth: Tensor, clip: float) -> tuple[Tensor, Tensor]:
-    """Mean over forks of the objective, and the share of those that are beyond the clip."""
-    within = moved.clamp(-clip, clip)
-    outside = ((moved - within).abs() > 0).double()
-    return torch.minimum(moved * worth, within * worth).mean(), outside.mean()
+def cholesky_of(own: Tensor, factor: Tensor, there: Tensor) -> Tensor:
+    """(n, M, M) L of diag(own) + factor factor' among those `there` (n, M); the others stand alone, with 1."""
+    held = factor * there[..., None]
+    found: Tensor = torch.linalg.cholesky(torch.diag_embed(own * there + (1.0 - there)) + held @ held.mT)
+    return found
+
+
+def multivariate_normal(off: Tensor, lower: Tensor, log_spread: Tensor, scores: Tensor) -> Tensor:
+    """(n,) log densities of what is so far `off` (n, M) its mean, with covariance s^2 L L'; `scores`: how many of M."""
+    white = torch.linalg.solve_triangular(lower, off[..., None], upper=False)[..., 0]
+    volume = lower.diagonal(dim1=1, dim2=2).log().sum(dim=1) + scores * (log_spread + 0.5 * LOG_2_PI)
+    found: Tensor = -0.5 * (-2.0 * log_spread).exp() * (white**2).sum(dim=1) - volume
+    return found
+
+
+def clipped(log_ratio: Tensor, advantage: Tensor, clip: float) -> tuple[Tensor, Tensor]:
+    """Mean over turns of the objective, and the share of ratios beyond the clip."""
+    ratio = log_ratio.exp()
+    within = ratio.clamp(1.0 - clip, 1.0 + clip)
+    outside = ((ratio - within).abs() > 0).double()
+    return torch.minimum(ratio * advantage, within * advantage).mean(), outside.mean()

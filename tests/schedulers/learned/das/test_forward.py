@@ -12,7 +12,7 @@ from dovetail.schedulers.learned.das.forward import MOST_READY, DasForward, affi
 from dovetail.schedulers.learned.das.network import DasNetwork
 from dovetail.schedulers.learned.das.shape import HEARD, NODE_COLUMNS, DasShape
 from dovetail.training.das_recorder import PlacedOne
-from dovetail.training.mappo import PlaceBatch
+from dovetail.training.fork_gradient import PlaceBatch
 
 NOTHING = {True: np.zeros((0, DasShape().rank)), False: np.zeros((0, 0))}
 SHAPES = [

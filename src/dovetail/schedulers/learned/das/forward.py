@@ -205,18 +205,37 @@ def affinity(w, nodes, at, rack, remembered, surprise, age, doubtful):
     variance, walked = np.ones(machines), np.zeros((machines, remembered.shape[1]))
     if w.walk.shape[0] > 0:
         amplitude = np.exp(w.scalars[AMPLITUDE])
-        walked = _softplus(product(hidden, w.walk) + w.walk_bias)
-        features = similar(w, walked, remembered, at, rack)
-        spread, own, core_inverse = walk_among(features, 1.0 / (1.0 + np.exp(-w.scalars[LENGTH])))
-        values = surprise / amplitude
-        noise = noise_of(features[machines:], values, np.exp(w.scalars[NOISE]), np.exp(w.scalars[AGE]), age)
-        here = spread[:machines]
-        mean, lower = posterior_at(here, spread[machines:], own[machines:], core_inverse, values, noise)
+        walked, here, own, mean, lower = process(w, hidden, at, rack, remembered, surprise / amplitude, age)
         speed += amplitude * mean
         found += w.scalars[TRUST] * amplitude * mean
         if doubtful:
-            variance = own[:machines] + (factor_at(here, lower) ** 2).sum(axis=1)
+            variance = own + (factor_at(here, lower) ** 2).sum(axis=1)
     return found, speed, variance, walked
+
+
+@njit(**OPTIONS)
+def process(w, hidden, at, rack, remembered, values, age):
+    """The random walk at the M machines: (M, rank) its features, S~ and 1 / r of them, and the posterior after `values`
+    were seen, in units of the process: (M,) mean, and the L of its covariance (`random_walk`)."""
+    machines = hidden.shape[0]
+    walked = _softplus(product(hidden, w.walk) + w.walk_bias)
+    features = similar(w, walked, remembered, at, rack)
+    spread, own, core_inverse = walk_among(features, 1.0 / (1.0 + np.exp(-w.scalars[LENGTH])))
+    noise = noise_of(features[machines:], values, np.exp(w.scalars[NOISE]), np.exp(w.scalars[AGE]), age)
+    here = spread[:machines]
+    mean, lower = posterior_at(here, spread[machines:], own[machines:], core_inverse, values, noise)
+    return walked, here, own[:machines], mean, lower
+
+
+@njit(**OPTIONS)
+def covariance_of(w, nodes, at, rack, remembered, surprise, age):
+    """(M,) own and (M, d) factor of what the process expects, as `Posterior` has them; ones and nothing without it."""
+    if w.walk.shape[0] == 0:
+        return np.ones(nodes.shape[0]), np.zeros((nodes.shape[0], 0))
+    hidden = np.maximum(product(nodes, w.place_in) + w.place_in_bias, 0.0)
+    values = surprise / np.exp(w.scalars[AMPLITUDE])
+    _, here, own, _, lower = process(w, hidden, at, rack, remembered, values, age)
+    return own.copy(), factor_at(here, lower)
 
 
 @njit(**OPTIONS)

@@ -20,6 +20,8 @@ class Placed(NamedTuple):
     mean: Tensor  # (B, M)
     speed: Tensor  # (B, M) expected log of speed / expected alone
     variance: Tensor  # (B, M) of what the process expects, in units of its own; 1 where there is none
+    own: Tensor  # (B, M) and
+    factor: Tensor  # (B, M, d) whose squares add up to it: the covariance is diag(own) + factor factor'
 
 
 class Near(NamedTuple):
@@ -84,17 +86,19 @@ class DasNetwork(nn.Module):
         learned = (hidden[:, :machines] @ p["place.out.weight"])[..., 0] + p["place.out.bias"][0]
         fast = p["place.speed"][0] * (speed + nodes[:, :machines, SPEED_AT])
         affinity = nodes[:, :machines, :OF_PLACE] @ p["place.base"] + fast + learned
-        variance = torch.ones_like(speed)
+        variance = own = torch.ones_like(speed)
+        factor = torch.zeros((*speed.shape, 0), dtype=speed.dtype)
         if self.shape.random_walk:
             amplitude = p["place.walk.amplitude"][0].exp()
-            mean, variance = self._posterior(hidden, near, surprise / amplitude, age, there)
+            mean, own, factor = self._posterior(hidden, near, surprise / amplitude, age, there)
+            variance = own + factor.pow(2).sum(dim=2)
             speed = speed + amplitude * mean
             affinity = affinity + p["place.walk.trust"][0] * amplitude * mean
-        return Placed(affinity, speed, variance)
+        return Placed(affinity, speed, variance, own, factor)
 
     def _posterior(
         self, hidden: Tensor, near: Near, values: Tensor, age: Tensor, exists: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor]:
         p, machines = self.named, hidden.shape[1] - values.shape[1]
         learned = functional.softplus(hidden @ p["place.walk.weight"] + p["place.walk.bias"])
         close = functional.softplus(p["place.walk.topology"][0]), functional.softplus(p["place.walk.machine"][0])
@@ -110,7 +114,7 @@ class DasNetwork(nn.Module):
         total = own[:, machines:] + self._noise(features[:, machines:], values, age)
         precision = core_inverse + seen.mT @ (seen / total[..., None])
         weights = torch.linalg.solve(precision, (seen.mT @ (values / total)[..., None]))
-        return (here @ weights)[..., 0], own[:, :machines] + _factor(here, precision).pow(2).sum(dim=2)
+        return (here @ weights)[..., 0], own[:, :machines], _factor(here, precision)
 
     def _noise(self, features: Tensor, values: Tensor, age: Tensor) -> Tensor:
         """(B, n) variances of what was observed."""
