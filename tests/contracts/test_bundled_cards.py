@@ -25,11 +25,9 @@ from dovetail.schedulers.learned.stream.checkpoint import load_checkpoint as loa
 ROOT = Path(__file__).parents[2]
 CARDS = sorted((Path(dovetail.__file__).parent / "schedulers" / "learned").glob("*/checkpoints/*.json"))
 NOT_IN_THE_HISTORY = {
-    "stream": "trained with code that was never published; to be trained anew",
     "elastic-contended": "trained before the history begins, on a scheduler that has changed since: docs/elastic.md",
 }
-"""Folders, or single networks, whose cards name commits that nobody can find.  No other may be added; `stream` goes
-when its networks have been trained anew, `elastic-contended` when that network is replaced."""
+"""Networks whose cards name commits that nobody can find.  No other may be added; this one goes when it is replaced."""
 LOADERS: dict[str, Callable[[Path], Any]] = {
     "das": load_das,
     "decima": load_decima,

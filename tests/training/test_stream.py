@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 from dataclasses import replace
 from itertools import product
 
@@ -215,7 +216,38 @@ def test_the_command(tmp_path, capsys):
     assert main(words) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["network"] == "dream" and said["iterations"] == 1
+    card = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
+    assert card["command"].endswith(f"--out {tmp_path / 'run'} --workers 1")  # it decides the run, too
     spec = f"stream/dream:checkpoint={said['checkpoint']}"
     assert main(["compare", "stream", *setting, "--seeds", "1", "--schedulers", f"stream/fixed,{spec}", "--json"]) == 0
     assert main([*words[:-1], "--network", "dreem", "--out", str(tmp_path / "no")]) == 2
     assert "did you mean 'dream'" in capsys.readouterr().err and not (tmp_path / "no").exists()
+
+
+def test_what_the_card_says_can_be_typed_again(tmp_path, capsys):
+    rates = tmp_path / "rates"
+    (tmp_path / "counts.csv").write_text(
+        "time,count\n" + "".join(f"{60 * minute},{50 + minute % 7}\n" for minute in range(400))
+    )
+    assert main(["workload", "import", "rates", str(tmp_path / "counts.csv"), "--out", str(rates)]) == 0
+    words = [
+        "train",
+        "stream",
+        "--workload",
+        "nexmark-q2",
+        "--interval",
+        "600",
+        "--duration",
+        "7200",
+        "--history",
+        "10",
+    ]
+    words += ["--rates", str(rates), "--validate-rates", str(rates), "--network", "dream", "--iterations", "0"]
+    for each in ("sequences=1", "decisions=4", "validation=1", "width=8", "lessons=1", "lesson_steps=2"):
+        words += ["--set", each]
+    assert main([*words, "--out", str(tmp_path / "once"), "--workers", "1"]) == 0
+    card = json.loads((tmp_path / "once" / "checkpoint.json").read_text())
+    typed = shlex.split(card["command"].replace(str(tmp_path / "once"), str(tmp_path / "again")))
+    assert main(typed[1:]) == 0
+    once, again = (load_checkpoint(tmp_path / name / "checkpoint").parameters for name in ("once", "again"))
+    assert all((once[name] == again[name]).all() for name in once)

@@ -38,9 +38,10 @@ def run(args: argparse.Namespace) -> int:
     asked = read_arguments(ElasticArguments, args, not_from_file=("seeds", "seed", "schedulers"))
     job = _job(args, asked)
     check_learning(args)
-    train = ElasticTrainRun(args.out, job, training_command(args, asked, "mix"), resume=args.resume)
+    count = args.workers or default_workers()
+    train = ElasticTrainRun(args.out, job, training_command(args, asked, "mix", workers=count), resume=args.resume)
     finished = False
-    with closing(start_workers(job, args.workers or default_workers())) as workers:
+    with closing(start_workers(job, count)) as workers:
         others = rivals(job, RIVALS)
         note("; ".join(f"{name}: {value:.1f} on the validation sequences" for name, value in others.items()))
         if train.resumed:

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     check_learning(args)
     job = _job(args, asked)
     count = args.workers or default_workers()
-    command = f"{training_command(args, asked, 'mix', 'start')} --workers {count}"  # which decides the run as well
+    command = training_command(args, asked, "mix", "start", workers=count)
     train = DasTrainRun(args.out, job, command, resume=args.resume)
     finished = False
     with closing(start_workers(job, count)) as workers:

@@ -45,12 +45,15 @@ def check_set(given: Mapping[str, str], known: Collection[str]) -> None:
             raise ConfigError(f"--set: {key}: unknown key{did_you_mean(key, known, len(known))}")
 
 
-def training_command(args: argparse.Namespace, asked: Arguments, *more: str) -> str:
-    """What to type to make this run again; `more`: names of options of this family's training."""
+def training_command(args: argparse.Namespace, asked: Arguments, *more: str, workers: int) -> str:
+    """What to type to make this run again; `more`: names of options of this family's training.
+
+    How many workers there are decides the run, too: each draws for itself.
+    """
     words = [asked.command(f"train {asked.FAMILY}", **PLAIN)]
     for name, default in (("profile", "full"), *((name, None) for name in more), ("iterations", None), ("seed", 0)):
         value = getattr(args, name)
         if value != default:
-            words.append(f"--{name} {shlex.quote(str(value))}")
+            words.append(f"--{name.replace('_', '-')} {shlex.quote(str(value))}")
     words += [f"--set {shlex.quote(text)}" for text in args.set]
-    return " ".join([*words, f"--out {shlex.quote(str(args.out))}"])
+    return " ".join([*words, f"--out {shlex.quote(str(args.out))}", f"--workers {workers}"])

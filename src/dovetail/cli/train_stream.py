@@ -42,10 +42,11 @@ def run(args: argparse.Namespace) -> int:
     asked = read_arguments(StreamArguments, args, not_from_file=("seeds", "seed", "schedulers"))
     check_learning(args)
     job = _job(args, asked)
-    command = training_command(args, asked, "network", "mix", "validate_rates")
+    count = args.workers or default_workers()
+    command = training_command(args, asked, "network", "mix", "validate_rates", workers=count)
     train = StreamTrainRun(args.out, job, command, resume=args.resume)
     finished = False
-    with closing(start_workers(job, args.workers or default_workers())) as workers:
+    with closing(start_workers(job, count)) as workers:
         if train.resumed:
             note(f"going on after iteration {train.iteration}")
         try:
