@@ -33,7 +33,6 @@ TUNED_ON = "medium-1"
 TOLD = ("stream/static", "stream/oracle")
 OURS = "stream/sure"
 NETWORKS = ("sure", "dream", "tvw-rl", "deepwave", "astgcn", "ccrnn")
-WHOLE_GRAPH = ("astgcn", "ccrnn")
 PARTS = {"train": ("--to", "50%"), "validate": ("--from", "50%", "--to", "70%"), "test": ("--from", "70%")}
 DAY_S = 86_400
 STEP_S = "5"  # of the simulation: four times as fast as the default, and no different in the third digit
@@ -153,6 +152,13 @@ def figure_table(points: Sequence[Point], names: Sequence[str]) -> str:
     return table(["autoscaler", *FIGURES], lines)
 
 
+def kind_and_count(text: str) -> tuple[str, int]:
+    kind, _, count = text.partition("=")
+    if kind not in NETWORKS or not count.isdecimal() or int(count) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}; expected one of {', '.join(NETWORKS)}, =, and 1 or more")
+    return kind, int(count)
+
+
 def add_options(parser: argparse.ArgumentParser, out: Path, training_seeds: int) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with clarknet_per_min.csv, nasa_workload.tbz2")
     parser.add_argument("--training-seeds", type=int, default=training_seeds, help=f"networks ({training_seeds})")
@@ -167,15 +173,16 @@ def main() -> None:
     add_options(parser, Path("runs/stream_settings"), training_seeds=5)
     parser.add_argument("--only", nargs="+", choices=JOBS, default=JOBS, metavar="JOB")
     parser.add_argument("--networks", nargs="*", choices=NETWORKS, default=NETWORKS, metavar="KIND")
-    parser.add_argument("--whole-graph-seeds", type=int, help="of those that read the whole graph, if fewer")
+    parser.add_argument(
+        "--seeds-of", nargs="+", default=(), type=kind_and_count, metavar="KIND=N", help="networks of a kind"
+    )
     parser.add_argument("--profile", default="quick", help="of training (quick)")
     parser.add_argument("--moments", type=int, default=32, help="decisions that a step learns from (32)")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     rates = parts_of(args.data / "clarknet_per_min.csv", args.out, PARTS)
     seeds = dict.fromkeys(args.networks, args.training_seeds)
-    if args.whole_graph_seeds is not None:
-        seeds |= {kind: args.whole_graph_seeds for kind in WHOLE_GRAPH if kind in seeds}
+    seeds |= {kind: count for kind, count in args.seeds_of if kind in seeds}
     groups = {f"stream/{kind}": [train(kind, seed, rates, args) for seed in range(seeds[kind])] for kind in seeds}
     without_learning = rules(rates["train"])
     names = [*without_learning, *groups]

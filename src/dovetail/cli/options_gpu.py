@@ -125,7 +125,9 @@ class GpuArguments(Arguments):
             "--failures", metavar="MTTF[:REPAIR]", help="mean seconds to a failure, and to its repair (3600)"
         )
         cluster.add_argument(
-            "--moods", metavar="SIGMA[:PERIOD]", help="how much machines vary, and over how long (0.1:7200)"
+            "--moods",
+            metavar="SIGMA[:PERIOD[:EVERY]]",
+            help="how much machines vary, over how long, and seconds between changes (0.1:7200:600)",
         )
         add_config(parser)
 

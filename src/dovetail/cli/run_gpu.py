@@ -83,11 +83,12 @@ def run(args: argparse.Namespace) -> int:
     options = _options(args)
     owner = this_owner(socket.gethostname())
     controller = _controller(args, options, owner)
+    told = 0 if args.history is None else _read_history(args.history, controller.estimates)
     client = SlurmClient()
     version = client.check()
     _check_partition(args.partition, client)
     _rehearse(args.scheduler)
-    _learn(args, client, controller)
+    _learn(client, controller, told)
     notes = Notes(lambda line, text: _print(args.json, line, text), args.out)
     notes.open()
     doing = "acting" if options.act else "shadow mode, nothing is touched (--act acts)"
@@ -183,12 +184,10 @@ def _rehearse(spec: str) -> None:
         rehearse(contender.create())
 
 
-def _learn(args: argparse.Namespace, client: SlurmClient, controller: SlurmController) -> None:
-    """How long jobs took, from accounting where there is any, and from a file."""
+def _learn(client: SlurmClient, controller: SlurmController, told: int) -> None:
+    """How long jobs took, from accounting where there is any; `told`: how many a file has told of."""
     past = client.history(HISTORY_DAYS)
-    known = 0 if past is None else controller.estimates.read_sacct(past)
-    if args.history is not None:
-        known += _read_history(args.history, controller.estimates)
+    known = told + (0 if past is None else controller.estimates.read_sacct(past))
     where = "accounting is off here" if past is None else f"sacct, {HISTORY_DAYS} days"
     note(f"{known} completed jobs say how long jobs take ({where}); without, a job's time limit does")
 
