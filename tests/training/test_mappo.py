@@ -12,7 +12,7 @@ import pytest
 import torch
 from scipy.stats import multivariate_normal as scipy_multivariate_normal
 from scipy.stats import norm
-from tests.training.test_das import QUEUE, SMALL, completion_s, trained, without_rules
+from tests.training.test_das import SMALL, trained, way_to_shortest_first
 
 from dovetail.core.errors import ConfigError
 from dovetail.core.gpu import Floats
@@ -182,22 +182,11 @@ def test_gradients_are_those_of_finite_differences(advantage: str) -> None:
 
 
 def test_it_learns_to_take_the_shortest_first() -> None:
-    plan = DasPlan(
-        rules=0, iterations=12, sequences=16, warm_up=0, rate=0.03, fee=0.0, patience=3.0, policy_gradient="mappo"
+    closed = way_to_shortest_first(
+        DasPlan(
+            rules=0, iterations=12, sequences=16, warm_up=0, rate=0.03, fee=0.0, patience=3.0, policy_gradient="mappo"
+        )
     )
-    run = DasTrainRun(Path("unused"), DasTrainJob((QUEUE,), SMALL, plan), "", resume=False)
-    run.parameters = without_rules(SMALL)
-    best = dict(run.parameters)
-    best["order.base"] = SMALL.fresh(np.random.default_rng(0))["order.base"]
-    held_out = [(0, seed) for seed in range(12)]
-    with closing(start_workers(run.job, 1)) as workers:
-        before = completion_s(workers, run.parameters, held_out)
-        shortest_first = completion_s(workers, best, held_out)
-        for _ in range(plan.iterations):
-            run._step(workers)
-            run.iteration += 1
-        after = completion_s(workers, run.parameters, held_out)
-    closed = (before - after).mean() / (before - shortest_first).mean()
     assert closed > 0.8, f"only {100 * closed:.0f} % of the way from first come to shortest first"
 
 
