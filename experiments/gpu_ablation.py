@@ -32,12 +32,13 @@ from gpu_settings import (
     with_mean_of,
 )
 
-VARIANTS = {
+PARTS = {
     "DA": ("communicate=false", "random_walk=false"),
     "DA+MC": ("communicate=true", "random_walk=false"),
     "DA+RWGP": ("communicate=false", "random_walk=true"),
     "DAS": ("communicate=true", "random_walk=true"),
 }
+VARIANTS = PARTS | {f"{name}, unaware": (*parts, "aware=false") for name, parts in PARTS.items()}
 TRAINED_ON = ("--jobs", "200")  # and the smallest cluster
 UNEVEN = tuple(f"{size}-uneven" for size in SIZES)
 PLAN = ("neighbours=20", "warm_up=2", "sequences=8", "pairs=32", "every=10")

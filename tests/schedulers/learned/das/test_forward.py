@@ -10,7 +10,7 @@ from dovetail.core.gpu import Floats
 from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, START_COLUMNS
 from dovetail.schedulers.learned.das.forward import MOST_READY, DasForward, affinity, judged_jobs, starts_now
 from dovetail.schedulers.learned.das.network import DasNetwork
-from dovetail.schedulers.learned.das.shape import HEARD, NODE_COLUMNS, DasShape
+from dovetail.schedulers.learned.das.shape import NODE_COLUMNS, OF_MACHINES, DasShape
 from dovetail.training.das_recorder import PlacedOne
 from dovetail.training.fork_gradient import PlaceBatch
 
@@ -19,7 +19,7 @@ SHAPES = [
     DasShape(),
     DasShape(communicate=False),
     DasShape(random_walk=False),
-    DasShape(communicate=False, random_walk=False, layers=2, heads=2),
+    DasShape(communicate=False, aware=False, random_walk=False, layers=2, heads=2),
 ]
 
 
@@ -59,19 +59,22 @@ def test_readiness_is_bounded_whatever_it_sees() -> None:
     assert np.abs(judged[:, 1]).max() == pytest.approx(MOST_READY, rel=1e-3) and np.abs(judged[:, 0]).max() > 10.0
 
 
-def test_without_communication_the_state_of_machines_changes_no_score() -> None:
+@pytest.mark.parametrize("communicate", [True, False])
+@pytest.mark.parametrize("aware", [True, False])
+def test_the_state_of_machines_comes_by_the_network_and_by_the_rules(communicate: bool, aware: bool) -> None:
+    """Unless either has it, it changes no score."""
     rng = np.random.default_rng(0)
     jobs, machines = rng.random((4, len(JOB_COLUMNS))), rng.random((5, len(MACHINE_COLUMNS)))
     starts = rng.random(len(START_COLUMNS))
-    for communicate in (True, False):
-        shape = DasShape(communicate=communicate)
-        weights = DasForward(shape, parameters(shape)).weights
-        other, later = jobs.copy(), starts.copy()
-        other[:, [JOB_COLUMNS.index(name) for name in HEARD["order"]]] += 0.5
-        later[[START_COLUMNS.index(name) for name in HEARD["start"]]] += 0.5
-        same = np.allclose(judged_jobs(weights, jobs, machines), judged_jobs(weights, other, machines + 0.5))
-        assert same != communicate
-        assert np.isclose(starts_now(weights, starts), starts_now(weights, later)) != communicate
+    shape = DasShape(communicate=communicate, aware=aware)
+    weights = DasForward(shape, parameters(shape)).weights
+    other, later = jobs.copy(), starts.copy()
+    other[:, [JOB_COLUMNS.index(name) for name in OF_MACHINES["order"]]] += 0.5
+    later[[START_COLUMNS.index(name) for name in OF_MACHINES["start"]]] += 0.5
+    judged = judged_jobs(weights, jobs, machines)
+    assert np.allclose(judged, judged_jobs(weights, jobs, machines + 0.5)) != communicate
+    assert np.allclose(judged, judged_jobs(weights, other, machines)) != aware
+    assert np.isclose(starts_now(weights, starts), starts_now(weights, later)) != aware
 
 
 @pytest.mark.parametrize("shape", SHAPES)

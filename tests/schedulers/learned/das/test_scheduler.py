@@ -87,6 +87,14 @@ def test_its_parts_change_what_it_does() -> None:
     assert len(found) == 4
 
 
+def test_rules_that_see_the_machines_order_otherwise() -> None:
+    """Before anything is learned, so that it is they that decide; in a queue long enough for some to wait."""
+    setting = GpuSetting("small", jobs=200)
+    shapes = DasShape(), DasShape(aware=False)
+    aware, unaware = (DasForward(shape, shape.fresh(np.random.default_rng(0))) for shape in shapes)
+    assert said(played(setting, Das(network=aware))) != said(played(setting, Das(network=unaware)))
+
+
 def test_what_it_saw_of_machines_changes_where_it_puts_the_next() -> None:
     """The history matters: with a noise so large that nothing is learned from it, places differ."""
     plain = network()

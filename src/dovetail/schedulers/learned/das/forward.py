@@ -97,7 +97,7 @@ class Weights(NamedTuple):
         def layered(name: str) -> Floats:
             return np.ascontiguousarray([parameters[f"order.layer{layer}.{name}"] for layer in range(shape.layers)])
 
-        jobs, starts = shape.heard()
+        jobs, starts = shape.seen()
         scalars = np.zeros(len(SCALARS) + len(WALK_SCALARS))
         for place, name in enumerate((*SCALARS, *WALK_SCALARS)):
             scalars[place] = parameters[name][0] if name in parameters else 0.0

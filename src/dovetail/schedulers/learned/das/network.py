@@ -35,7 +35,7 @@ class DasNetwork(nn.Module):
     def __init__(self, shape: DasShape, parameters: Parameters) -> None:
         super().__init__()
         self.shape = shape
-        self._heard = [torch.as_tensor(part) for part in shape.heard()]
+        self._seen = [torch.as_tensor(part) for part in shape.seen()]
         self.held = nn.ParameterDict(
             {
                 name.replace(".", "/"): nn.Parameter(torch.as_tensor(value, dtype=torch.float64))
@@ -58,7 +58,7 @@ class DasNetwork(nn.Module):
         And (B, J) how long each has to wait, as `features.gpu` measures what it has waited.
         """
         p = self.named
-        jobs = jobs * self._heard[0]
+        jobs = jobs * self._seen[0]
         x = torch.tanh(jobs @ p["order.job.weight"] + p["order.job.bias"])
         if self.shape.communicate:
             squeezed = torch.tanh(machines.mean(dim=1) @ p["order.squeeze.weight"] + p["order.squeeze.bias"])
@@ -75,7 +75,7 @@ class DasNetwork(nn.Module):
 
     def rule_of_start(self, columns: Tensor) -> Tensor:
         """(B,) what speaks for starting by the rule, of (B, start columns)."""
-        return (columns * self._heard[1]) @ self.named["start.base"]
+        return (columns * self._seen[1]) @ self.named["start.base"]
 
     def affinities(self, nodes: Tensor, near: Near, surprise: Tensor, age: Tensor, there: Tensor) -> Placed:
         """Of B jobs.  nodes: (B, M + n, columns), machines first, then the history, of which those `there` (B, M + n)

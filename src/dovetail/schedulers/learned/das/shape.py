@@ -33,9 +33,9 @@ START_RULE = {
     "gpus that much shorter ones ask for": -4.0,
 }
 """The rules of thumb that learning begins with: weights of columns, whose sum is the score."""
-DEAF_START_RULE = START_RULE | {"one": 4.0, "gpus free after it": 0.0, "gpus that much shorter ones ask for": 0.0}
-"""Of an agent that does not hear of the cluster: at first, whatever fits is started."""
-HEARD = {
+UNAWARE_START_RULE = START_RULE | {"one": 4.0, "gpus free after it": 0.0, "gpus that much shorter ones ask for": 0.0}
+"""Of an agent whose rules do not read the state of machines: at first, whatever fits is started."""
+OF_MACHINES = {
     "order": ("share of machines that take a worker", "workers that fit now, of those it has", "one machine takes all"),
     "start": (
         "gpus free after it",
@@ -48,7 +48,7 @@ HEARD = {
         "time until the next ends",
     ),
 }
-"""Columns of jobs and of starts that come from the state of machines: the ordering agent has them by communication."""
+"""Columns of jobs and of starts that come from the state of machines: the published ordering agent has none of them."""
 HOST_RANK, DEVICE_RANK = 2, 5  # of what is learned of neighbours on machines, and on devices
 
 Parameters = dict[str, Floats]
@@ -56,7 +56,10 @@ Parameters = dict[str, Floats]
 
 @dataclass(frozen=True)
 class DasShape:
-    """`communicate` (MC) and `random_walk` (RWGP) are the two parts that the published ablation leaves out."""
+    """`communicate` (MC) and `random_walk` (RWGP) are the two parts that the published ablation leaves out.
+
+    `aware` is ours: besides what its network hears, the ordering agent has columns of jobs and of starts made by hand.
+    """
 
     width: int = field(default=32, metadata={"help": "of a job inside the ordering agent"})
     heads: int = field(default=4, metadata={"help": "of attention"})
@@ -65,7 +68,8 @@ class DasShape:
     rank: int = field(default=12, metadata={"help": "features of a node in the random walk"})
     history: int = field(default=48, metadata={"help": "observations that are kept (tau)"})
     kinds: tuple[str, ...] = field(default=(), metadata={"help": "of training whose neighbours it has learned of"})
-    communicate: bool = field(default=True, metadata={"help": "the ordering agent hears of the cluster"})
+    communicate: bool = field(default=True, metadata={"help": "squeeze-and-communicate: the network hears of machines"})
+    aware: bool = field(default=True, metadata={"help": "rules of the ordering agent read the state of machines"})
     random_walk: bool = field(default=True, metadata={"help": "the placement agent is a random-walk Gaussian process"})
 
     def __post_init__(self) -> None:
@@ -81,11 +85,11 @@ class DasShape:
         """What is remembered of a node; 0 where nobody walks."""
         return self.rank if self.random_walk else 0
 
-    def heard(self) -> tuple[Floats, Floats]:
-        """1 for each column of jobs, and of starts, that the ordering agent has; 0 for those it would have to hear."""
+    def seen(self) -> tuple[Floats, Floats]:
+        """1 for each column of jobs, and of starts, that the ordering agent has; 0 for those of machines, if unaware."""
         of = (("order", JOB_COLUMNS), ("start", START_COLUMNS))
         jobs, starts = (
-            np.array([float(self.communicate or name not in HEARD[part]) for name in columns]) for part, columns in of
+            np.array([float(self.aware or name not in OF_MACHINES[part]) for name in columns]) for part, columns in of
         )
         return jobs, starts
 
@@ -153,7 +157,7 @@ class DasShape:
                 found[name] = np.ones(size)
         for name in ("order.out.weight", "order.wait.weight", "place.out.weight", "place.prior.weight"):
             found[name] = np.zeros_like(found[name])
-        start_rule = START_RULE if self.communicate else DEAF_START_RULE
+        start_rule = START_RULE if self.aware else UNAWARE_START_RULE
         found |= {
             "order.base": np.array([ORDER_RULE.get(name, 0.0) for name in JOB_COLUMNS]),
             "start.base": np.array([start_rule.get(name, 0.0) for name in START_COLUMNS]),
