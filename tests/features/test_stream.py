@@ -76,5 +76,6 @@ def test_depth_and_neighbours():
         weight=0.7,
     )
     assert depth(info).tolist() == [0, 1, 2, 3]
-    around = StreamFeatures(info)._above.of(np.array([[1.0, 2.0, 4.0, 8.0]]))
-    assert [values[0].tolist() for values in around] == [[0, 1, 1.5, 4], [0, 1, 2, 4], [0, 1, 3, 4]]
+    around = np.empty((3, 1, 4), np.float32)
+    StreamFeatures(info)._above.of(np.array([[1.0, 2.0, 4.0, 8.0]], np.float32), out=around)
+    assert around[:, 0].tolist() == [[0, 1, 1.5, 4], [0, 1, 2, 4], [0, 1, 3, 4]]

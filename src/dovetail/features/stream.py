@@ -103,8 +103,8 @@ class StreamFeatures:
         found[7] = view.op_latency_s / self._slo_s
         for columns in LOGARITHMS:
             np.log1p(found[columns], out=found[columns])
-        found[8], found[9], found[10] = self._above.of(found[7])
-        found[11], found[12], found[13] = self._below.of(found[7])
+        self._above.of(found[7], out=found[8:11])
+        self._below.of(found[7], out=found[11:14])
         self._jobs(view).take(self._job, axis=2, out=found[14:19], mode="clip")
         found[19:22] = self._fixed
         age = np.arange(rows - 1, -1, -1.0)
@@ -139,22 +139,16 @@ class Around:
     """Mean, maximum and sum over the operators on one side of each."""
 
     def __init__(self, of: Ints, others: Ints, count: int) -> None:
-        order = np.argsort(of, kind="stable")
-        self.count = np.bincount(of, minlength=count)
-        self._share = (1.0 / np.maximum(self.count, 1)).astype(np.float32)
-        self._others = others[order]
-        self._whose, self._starts = np.unique(of[order], return_index=True)
-        self._sum = np.zeros((count, count), np.float32)
-        self._sum[others, of] = 1.0
+        from dovetail.features.stream_measure import look_around  # numba: not for a list of schedulers
 
-    def of(self, values: Singles) -> tuple[Singles, Singles, Singles]:
-        """Each (H, O), of values (H, O) that are 0 or more; 0 where there is nobody."""
-        total: Singles = values @ self._sum
-        most: Singles = np.zeros(values.shape, np.float32)
-        if len(self._others):
-            seen = values.take(self._others, axis=1)
-            most[:, self._whose] = np.maximum.reduceat(seen, self._starts, axis=1)
-        return total * self._share, most, total
+        self._look = look_around
+        self._others = others[np.argsort(of, kind="stable")]
+        self.count = np.bincount(of, minlength=count)
+        self._ends = np.cumsum(self.count)
+
+    def of(self, values: Singles, out: Singles) -> None:
+        """`out` (3, H, O) of values (H, O) that are 0 or more; 0 where there is nobody."""
+        self._look(values, self._others, self._ends, out)
 
 
 def cost_s(view: StreamView) -> Floats:

@@ -18,6 +18,7 @@ class RateMemory:
         self._day = round(DAY_S / info.snapshot_s)
         self._rates: Floats = np.zeros((0, len(info.job_name)))
         self._seen_s = -np.inf
+        self._found: dict[tuple[float, ...], Floats] = {}  # what was asked since the last view
 
     def add(self, view: StreamView) -> None:
         if view.time_s <= self._seen_s:
@@ -28,6 +29,7 @@ class RateMemory:
             unseen = max(since - len(rows), 0)  # longer ago than the view goes back: as in the first of what it shows
             rows = np.concatenate([np.repeat(rows[:1], unseen, axis=0), rows[max(len(rows) - since, 0) :]])
         self._seen_s = view.time_s
+        self._found.clear()
         self._rates = np.concatenate([self._rates, rows])[-DAYS * self._day :]
 
     def knows_growth(self, ahead: int) -> bool:
@@ -35,6 +37,11 @@ class RateMemory:
 
     def growth(self, ahead: int) -> Floats:
         """(J,) mean rate of the `ahead` snapshots that followed a day ago, over those before; 1 if it is not known."""
+        if (ahead,) not in self._found:
+            self._found[(ahead,)] = self._growth(ahead)
+        return self._found[(ahead,)]
+
+    def _growth(self, ahead: int) -> Floats:
         rates, then = self._rates, len(self._rates) - self._day  # what would be now, a day ago
         growth = np.ones(rates.shape[1])
         if self.knows_growth(ahead):
@@ -44,6 +51,11 @@ class RateMemory:
 
     def burst(self, ahead: int, quantile: float) -> Floats:
         """(J,) a quantile of rate / mean of its `ahead` snapshots, over the last day; 1 at least."""
+        if (ahead, quantile) not in self._found:
+            self._found[(ahead, quantile)] = self._burst(ahead, quantile)
+        return self._found[(ahead, quantile)]
+
+    def _burst(self, ahead: int, quantile: float) -> Floats:
         parts = min(len(self._rates), self._day) // ahead
         if parts == 0:  # less than that is remembered
             ahead, parts = len(self._rates), 1

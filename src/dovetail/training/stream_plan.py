@@ -40,7 +40,7 @@ class StreamPlan:
     decisions: int = field(default=48, metadata={"help": "decisions in an episode"})
     step_s: float = field(default=5.0, metadata={"help": "step of the simulator while playing"})
     epochs: int = field(default=5, metadata={"help": "steps of learning from a round (1 with reinforce)"})
-    rate: float = field(default=2e-3, metadata={"help": "learning rate of lessons; it falls to a tenth"})
+    rate: float = field(default=4e-3, metadata={"help": "learning rate of lessons; it falls to a tenth"})
     later: float = field(default=0.05, metadata={"help": "of that, the rate of the rounds; it falls likewise"})
     clip: float = field(default=0.2, metadata={"help": "how far a ratio may go"})
     entropy: float = field(default=1e-3, metadata={"help": "weight of the entropy"})

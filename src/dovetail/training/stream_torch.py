@@ -41,9 +41,6 @@ class TorchOps:
     def softmax(self, x: Tensor, axis: int) -> Tensor:
         return torch.softmax(x, axis)
 
-    def sum(self, x: Tensor, axis: int) -> Tensor:
-        return x.sum(axis)
-
     def mean(self, x: Tensor, axis: int) -> Tensor:
         return x.mean(axis)
 
@@ -75,6 +72,9 @@ class TorchOps:
     def pooled(self, nodes: Tensor, whose: Ints) -> Tensor:
         own, near = _own_and_near(nodes.mean(2), whose)
         return own.index_add(0, self.constant(whose), near)
+
+    def weighed(self, x: Tensor, share: Tensor) -> Tensor:
+        return (x * share[..., None]).sum(1)
 
     def take(self, x: Tensor, index: Tensor, axis: int) -> Tensor:
         return torch.gather(x, axis, index)

@@ -50,3 +50,12 @@ def test_joined_by_hand():
         found = ops.joined(nodes, np.array([2.0], np.float32), np.array([0]))
         assert found[:, 0, :, 0].tolist() == [[2 + 10 + 4, 20 + 1 + 40], [4 + 20, 40 + 2], [8 + 1, 80 + 10]]
         assert ops.pooled(nodes, np.array([0]))[:, 0, 0].tolist() == [(11 + 44) / 2, 11]
+
+
+def test_weighed(rng):
+    x = rng.normal(size=(2, 5, 3, 8)).astype(np.float32)
+    share = rng.random(size=(3, 2, 5)).astype(np.float32).transpose(1, 2, 0)  # not one after another in memory
+    found = COMPILED.weighed(x, share)
+    assert found.shape == (2, 3, 8) and found.dtype == np.float32
+    np.testing.assert_allclose(found, NUMPY.weighed(x, share), atol=1e-6)
+    np.testing.assert_allclose(found, np.einsum("wloc,wlo->woc", x, share), atol=1e-6)

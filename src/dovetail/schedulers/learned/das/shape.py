@@ -86,7 +86,7 @@ class DasShape:
         return self.rank if self.random_walk else 0
 
     def seen(self) -> tuple[Floats, Floats]:
-        """1 for each column of jobs, and of starts, that the ordering agent has; 0 for those of machines, if unaware."""
+        """1 for each column of jobs, and of starts, that the ordering agent has; 0 for those it lacks, if unaware."""
         of = (("order", JOB_COLUMNS), ("start", START_COLUMNS))
         jobs, starts = (
             np.array([float(self.aware or name not in OF_MACHINES[part]) for name in columns]) for part, columns in of

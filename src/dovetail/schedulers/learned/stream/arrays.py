@@ -28,7 +28,6 @@ class Ops(Protocol):
     def log(self, x: Array) -> Array: ...
     def clip(self, x: Array, low: float, high: float) -> Array: ...
     def softmax(self, x: Array, axis: int) -> Array: ...
-    def sum(self, x: Array, axis: int) -> Array: ...
     def mean(self, x: Array, axis: int) -> Array: ...
     def concat(self, parts: list[Array], axis: int) -> Array: ...
     def unstack(self, x: Array, axis: int) -> tuple[Array, ...]: ...
@@ -38,6 +37,7 @@ class Ops(Protocol):
     def rows(self, x: Array, index: Array) -> Array: ...  # x[index], of the first axis
     def joined(self, nodes: Array, keep: Array, whose: Ints) -> Array: ...  # these two: see `sure.encode`
     def pooled(self, nodes: Array, whose: Ints) -> Array: ...
+    def weighed(self, x: Array, share: Array) -> Array: ...  # (W, L, O, D) and (W, L, O): the sum over L of the product
     def take(self, x: Array, index: Array, axis: int) -> Array: ...  # of the same shape but along `axis`
     def constant(self, x: Any) -> Array: ...  # from numpy
     def detached(self, x: Array) -> Array: ...  # the same without its history
@@ -73,9 +73,6 @@ class NumpyOps:
     def softmax(self, x: Array, axis: int) -> Array:
         powers = np.exp(x - x.max(axis=axis, keepdims=True))
         return powers / powers.sum(axis=axis, keepdims=True)
-
-    def sum(self, x: Array, axis: int) -> Array:
-        return x.sum(axis=axis)
 
     def mean(self, x: Array, axis: int) -> Array:
         return x.mean(axis=axis)
@@ -117,6 +114,9 @@ class NumpyOps:
         found = nodes[:operators].sum(axis=2)
         np.add.at(found, whose, nodes[operators:].sum(axis=2))
         return found / nodes.shape[2]
+
+    def weighed(self, x: Array, share: Array) -> Array:
+        return (x * share[..., None]).sum(axis=1)
 
     def take(self, x: Array, index: Array, axis: int) -> Array:
         return np.take_along_axis(x, index, axis)

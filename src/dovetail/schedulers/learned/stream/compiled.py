@@ -34,6 +34,11 @@ class CompiledOps(NumpyOps):
         pool(nodes, whose, found)
         return found
 
+    def weighed(self, x: Array, share: Array) -> Array:
+        found = np.zeros((x.shape[0], *x.shape[2:]), x.dtype)
+        add_weighed(x, share, found)
+        return found
+
 
 @njit(**OPTIONS)
 def add_and_cut(x, bias):
@@ -75,6 +80,16 @@ def pool(nodes, whose, out):
                 for k in range(nodes.shape[3]):
                     out[to, w, k] += nodes[i, w, t, k]
     out /= np.float32(count)
+
+
+@njit(**OPTIONS)
+def add_weighed(x, share, out):
+    for w in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            for i in range(x.shape[2]):
+                here, to, much = x[w, t, i], out[w, i], share[w, t, i]
+                for k in range(x.shape[3]):
+                    to[k] += much * here[k]
 
 
 COMPILED = CompiledOps()

@@ -130,7 +130,7 @@ def weighed(ops: Ops, shape: StreamShape, projected: Array, mean: Array) -> Arra
     """(W, L, O, D) -> (W, O, D): the mean of each operator's own snapshots, by how much they matter."""
     if shape.sampler == "random":
         return ops.mean(projected, 1)
-    return ops.sum(projected * ops.softmax(mean, 1)[..., None], 1)
+    return ops.weighed(projected, ops.softmax(mean, 1))
 
 
 def heads(ops: Ops, parameters: Parameters, projected: Array) -> tuple[Array, Array, Array]:
