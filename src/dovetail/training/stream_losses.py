@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dovetail.schedulers.learned.stream import sure
-from dovetail.schedulers.learned.stream.arrays import Parameters, linear
+from dovetail.schedulers.learned.stream.arrays import Parameters, linear, operators_first
 from dovetail.schedulers.learned.stream.graph import Graph
 from dovetail.schedulers.learned.stream.shape import StreamShape
 from dovetail.training.stream_plan import StreamPlan
@@ -85,8 +85,9 @@ def mutual_information(
 
 def whole_graphs(shape: StreamShape, parameters: Parameters, features: Tensor, graph: Graph) -> Tensor:
     """(W, O, D): the encoding of all snapshots with all neighbours."""
-    projected = sure.operators_first(TORCH, torch.relu(linear(parameters, "project", features)))
+    projected = operators_first(TORCH, torch.relu(linear(parameters, "project", features)))
     slots = sure.slots_of(graph.near_there.sum(axis=1))  # those that are there come first
     near = projected.index_select(0, torch.as_tensor(graph.near[slots.whose, slots.place]))
-    encoded: Tensor = sure.encode(TORCH, shape, parameters, sure.Subgraph(projected, near, slots.whose))
+    nodes = torch.cat([projected, near])
+    encoded: Tensor = sure.encode(TORCH, shape, parameters, sure.Subgraph(nodes, slots.whose))
     return encoded

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from dovetail.core.stream import Ints
+from dovetail.schedulers.learned.stream.arrays import Slots, gathered
+from dovetail.schedulers.learned.stream.graph import Singles
 
 
 class TorchOps:
@@ -72,6 +74,19 @@ class TorchOps:
     def pooled(self, nodes: Tensor, whose: Ints) -> Tensor:
         own, near = _own_and_near(nodes.mean(2), whose)
         return own.index_add(0, self.constant(whose), near)
+
+    def gathered(
+        self,
+        projected: Tensor,
+        chosen: Tensor,
+        scores: Tensor,
+        gumbel: Singles | None,
+        near: Ints,
+        there: Singles,
+        slots: Slots,
+    ) -> tuple[Tensor, Tensor]:
+        nodes, place = gathered(self, projected, chosen, scores, gumbel, near, there, slots)
+        return nodes, place
 
     def weighed(self, x: Tensor, share: Tensor) -> Tensor:
         return (x * share[..., None]).sum(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dovetail.schedulers.learned.stream.arrays import NUMPY
+from dovetail.schedulers.learned.stream.arrays import NUMPY, Slots
 from dovetail.schedulers.learned.stream.compiled import COMPILED
 
 
@@ -59,3 +59,17 @@ def test_weighed(rng):
     assert found.shape == (2, 3, 8) and found.dtype == np.float32
     np.testing.assert_allclose(found, NUMPY.weighed(x, share), atol=1e-6)
     np.testing.assert_allclose(found, np.einsum("wloc,wlo->woc", x, share), atol=1e-6)
+
+
+@pytest.mark.parametrize("noisy", [True, False])
+def test_gathered(rng, noisy):
+    """Among three operators, the first near two, of whom one is taken, or both; the second near none."""
+    near, there = np.array([[1, 2], [1, 1], [0, 2]]), np.array([[1, 1], [0, 0], [1, 0]], np.float32)
+    projected, scores = (rng.normal(size=(2, 6, 3, *more)).astype(np.float32) for more in ((4,), ()))
+    chosen = np.sort(rng.integers(6, size=(2, 3, 3)), axis=1)
+    gumbel = rng.normal(size=(2, 3, 3, 2)).astype(np.float32) if noisy else None
+    for slots in (Slots(np.array([0, 2]), np.array([0, 0])), Slots(np.array([0, 0, 2]), np.array([0, 1, 0]))):
+        words = (projected, chosen, scores, gumbel, near, there, slots)
+        for found, expected in zip(COMPILED.gathered(*words), NUMPY.gathered(*words), strict=True):
+            assert found.shape == expected.shape and found.dtype == expected.dtype
+            assert (found == expected).all()

@@ -138,10 +138,16 @@ def test_half_of_the_neighbours_are_taken_those_that_matter_most(info):
     assert sure.neighbours_taken(SMALL, graph).tolist() == [2, 1, 1, 1, 0, 1, 0]
     slots = sure.slots_of(sure.neighbours_taken(SMALL, graph))
     assert slots.whose.tolist() == [0, 0, 1, 2, 3, 5] and slots.place.tolist() == [0, 1, 0, 0, 0, 0]
-    scores = np.random.default_rng(0).normal(size=(7, 1, 2, 3)).astype(np.float32)
-    order = sure.pick(NUMPY, SMALL, scores, graph.near_there[:, None, None], None)
-    assert (order[0] == np.argsort(-scores[0], axis=-1)).all()  # operator 0 has three
-    assert (order[3, ..., 0] == 0).all()  # and operator 3 one, which is the first in any case
+    rng = np.random.default_rng(0)
+    projected, scores = (rng.normal(size=(1, 4, 7, *more)).astype(np.float32) for more in ((5,), ()))
+    chosen = np.tile(np.array([1, 3])[None, :, None], (1, 1, 7))
+    nodes, place = NUMPY.gathered(projected, chosen, scores, None, graph.near, graph.near_there, slots)
+    assert nodes.shape == (7 + 6, 1, 2, 5) and (nodes[:7, 0] == projected[0, [1, 3]].swapaxes(0, 1)).all()
+    for t, snapshot in enumerate((1, 3)):
+        first, second = np.argsort(-scores[0, snapshot, graph.near[0]])[:2]  # operator 0 has three
+        assert place[:2, 0, t].tolist() == [first, second]
+        assert (nodes[7:9, 0, t] == projected[0, snapshot, graph.near[0, [first, second]]]).all()
+    assert (place[4] == 0).all()  # and operator 3 one, which is the first in any case
 
 
 def test_the_past_is_weighed_by_what_matters(info):

@@ -7,14 +7,24 @@ written once, over `Ops`; a contract test holds the two together.  Arrays of bot
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from dovetail.core.stream import Ints
+from dovetail.schedulers.learned.stream.graph import Singles
 
 Array = Any
 """A numpy array or a torch tensor of float32 (or of int64, where it is an index)."""
+
+NOT_THERE = -1e9
+
+
+class Slots(NamedTuple):
+    """Where the neighbours that are taken go."""
+
+    whose: Ints  # (S,) operator, in order
+    place: Ints  # (S,) 0: its most important neighbour, ...
 
 
 class Ops(Protocol):
@@ -37,6 +47,16 @@ class Ops(Protocol):
     def rows(self, x: Array, index: Array) -> Array: ...  # x[index], of the first axis
     def joined(self, nodes: Array, keep: Array, whose: Ints) -> Array: ...  # these two: see `sure.encode`
     def pooled(self, nodes: Array, whose: Ints) -> Array: ...
+    def gathered(  # see `gathered`
+        self,
+        projected: Array,
+        chosen: Array,
+        scores: Array,
+        gumbel: Singles | None,
+        near: Ints,
+        there: Singles,
+        slots: Slots,
+    ) -> tuple[Array, Array]: ...
     def weighed(self, x: Array, share: Array) -> Array: ...  # (W, L, O, D) and (W, L, O): the sum over L of the product
     def take(self, x: Array, index: Array, axis: int) -> Array: ...  # of the same shape but along `axis`
     def constant(self, x: Any) -> Array: ...  # from numpy
@@ -115,6 +135,18 @@ class NumpyOps:
         np.add.at(found, whose, nodes[operators:].sum(axis=2))
         return found / nodes.shape[2]
 
+    def gathered(
+        self,
+        projected: Array,
+        chosen: Array,
+        scores: Array,
+        gumbel: Singles | None,
+        near: Ints,
+        there: Singles,
+        slots: Slots,
+    ) -> tuple[Array, Array]:
+        return gathered(self, projected, chosen, scores, gumbel, near, there, slots)
+
     def weighed(self, x: Array, share: Array) -> Array:
         return (x * share[..., None]).sum(axis=1)
 
@@ -129,6 +161,54 @@ class NumpyOps:
 
     def broadcast(self, x: Array, shape: tuple[int, ...]) -> Array:
         return np.broadcast_to(x, shape)
+
+
+def gathered(
+    ops: Ops,
+    projected: Array,
+    chosen: Array,
+    scores: Array,
+    gumbel: Singles | None,
+    near: Ints,
+    there: Singles,
+    slots: Slots,
+) -> tuple[Array, Array]:
+    """The nodes of subgraphs: the chosen copies (W, k1, O) of operators among what is projected (W, L, O, D), and in
+    each of them the neighbours with the highest scores (W, L, O), noise (W, k1, O, M) added, as many as have slots.
+
+    Nodes (O + S, W, k1, D), and which of those that are near the neighbours are: (S, W, k1), up to M.
+    """
+    _, length, operators, width = projected.shape
+    noisy = scores_near(ops, scores, chosen, near, there)
+    if gumbel is not None:
+        noisy = noisy + operators_first(ops, ops.constant(gumbel))
+    whose, index = ops.constant(slots.whose), ops.constant(near)
+    place = ops.order(noisy)[whose, :, :, ops.constant(slots.place)]
+    start = first_rows(ops, chosen, length)
+    own_at = start + ops.constant(np.arange(operators)[:, None, None])
+    near_at = ops.rows(start, whose) + index[whose[:, None, None], place]
+    at = ops.concat([own_at, near_at], 0)
+    return ops.rows(projected.reshape(-1, width), at.reshape(-1)).reshape(*at.shape, width), place
+
+
+def scores_near(ops: Ops, scores: Array, chosen: Array, near: Ints, there: Singles) -> Array:
+    """(O, W, k1, M) of those near an operator in a chosen snapshot; very low where nobody is."""
+    at = first_rows(ops, chosen, scores.shape[1])[..., None] + ops.constant(near)[:, None, None]
+    return (
+        ops.rows(scores.reshape(-1), at.reshape(-1)).reshape(at.shape)
+        + ops.constant((1.0 - there) * NOT_THERE)[:, None, None]
+    )
+
+
+def first_rows(ops: Ops, chosen: Array, length: int) -> Array:
+    """(O, W, k1): among all operators in all snapshots, where those of a chosen snapshot begin."""
+    worlds, _, operators = chosen.shape
+    return operators * (length * ops.constant(np.arange(worlds)[:, None]) + operators_first(ops, chosen))
+
+
+def operators_first(ops: Ops, x: Array) -> Array:
+    """(W, k1, O, ...) -> (O, W, k1, ...)."""
+    return ops.swap(ops.swap(x, 1, 2), 0, 1)
 
 
 def _along(x: Array, axis: int, dimensions: int) -> Array:

@@ -12,7 +12,8 @@ import numpy as np
 from numba import njit
 
 from dovetail.core.stream import Ints
-from dovetail.schedulers.learned.stream.arrays import Array, NumpyOps
+from dovetail.schedulers.learned.stream.arrays import Array, NumpyOps, Slots
+from dovetail.schedulers.learned.stream.graph import Singles
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": {"contract", "nsz"}}
 ZERO = np.float32(0.0)
@@ -33,6 +34,23 @@ class CompiledOps(NumpyOps):
         found = np.zeros((len(nodes) - len(whose), nodes.shape[1], nodes.shape[3]), nodes.dtype)
         pool(nodes, whose, found)
         return found
+
+    def gathered(
+        self,
+        projected: Array,
+        chosen: Array,
+        scores: Array,
+        gumbel: Singles | None,
+        near: Ints,
+        there: Singles,
+        slots: Slots,
+    ) -> tuple[Array, Array]:
+        worlds, count, operators = chosen.shape
+        nodes = np.empty((operators + len(slots.whose), worlds, count, projected.shape[3]), projected.dtype)
+        place = np.empty((len(slots.whose), worlds, count), np.int64)
+        noise = np.zeros((worlds, count, operators, near.shape[1]), np.float32) if gumbel is None else gumbel
+        gather(projected, chosen, scores, noise, near, there, slots.whose, nodes, place)
+        return nodes, place
 
     def weighed(self, x: Array, share: Array) -> Array:
         found = np.zeros((x.shape[0], *x.shape[2:]), x.dtype)
@@ -80,6 +98,35 @@ def pool(nodes, whose, out):
                 for k in range(nodes.shape[3]):
                     out[to, w, k] += nodes[i, w, t, k]
     out /= np.float32(count)
+
+
+@njit(**OPTIONS)
+def gather(projected, chosen, scores, noise, near, there, whose, nodes, place):
+    """Of those near an operator, the one with the highest score, then the next; the first of equal ones."""
+    worlds, count, operators = chosen.shape
+    free = np.empty(near.shape[1], np.bool_)
+    slot = 0
+    for i in range(operators):
+        last = slot
+        while last < len(whose) and whose[last] == i:
+            last += 1
+        for w in range(worlds):
+            for t in range(count):
+                at = chosen[w, t, i]
+                nodes[i, w, t] = projected[w, at, i]
+                for m in range(near.shape[1]):
+                    free[m] = there[i, m] > ZERO
+                for s in range(slot, last):
+                    best, highest = -1, ZERO
+                    for m in range(near.shape[1]):
+                        if free[m]:
+                            score = scores[w, at, near[i, m]] + noise[w, t, i, m]
+                            if best < 0 or score > highest:
+                                best, highest = m, score
+                    free[best] = False
+                    place[s, w, t] = best
+                    nodes[operators + s, w, t] = projected[w, at, near[i, best]]
+        slot = last
 
 
 @njit(**OPTIONS)

@@ -38,14 +38,25 @@ import numpy as np
 
 from dovetail.core.stream import Ints
 from dovetail.features.stream import COLUMNS
-from dovetail.schedulers.learned.stream.arrays import Array, Ops, Parameters, dense, linear, linear_shapes, product
+from dovetail.schedulers.learned.stream.arrays import (
+    Array,
+    Ops,
+    Parameters,
+    Slots,
+    dense,
+    linear,
+    linear_shapes,
+    operators_first,
+    product,
+    scores_near,
+)
 from dovetail.schedulers.learned.stream.convolution import convolution_shapes, convolved
 from dovetail.schedulers.learned.stream.graph import Graph, Singles
 from dovetail.schedulers.learned.stream.head import head, head_shapes
 from dovetail.schedulers.learned.stream.shape import StreamShape
 
 MOST_LOG_VARIANCE = 4.0
-NOT_THERE, TINY = -1e9, 1e-20
+TINY = 1e-20
 HEADS = ("time.mean", "time.log_variance", "near.other")
 
 
@@ -144,16 +155,8 @@ def heads(ops: Ops, parameters: Parameters, projected: Array) -> tuple[Array, Ar
 class Subgraph(NamedTuple):
     """Of every operator in every world.  It has as many neighbours in each of its copies, so S in all operators."""
 
-    own: Array  # (O, W, k1, D) its chosen copies
-    near: Array  # (S, W, k1, D) their chosen neighbours
+    nodes: Array  # (O + S, W, k1, D) the chosen copies of operators, then of their chosen neighbours
     whose: Ints  # (S,) operator
-
-
-class Slots(NamedTuple):
-    """Where the neighbours that are taken go."""
-
-    whose: Ints  # (S,) operator
-    place: Ints  # (S,) 0: its most important neighbour, ...
 
 
 def slots_of(wanted: Singles) -> Slots:
@@ -186,46 +189,23 @@ def gather(
     importance: Array,
     noise: Noise | None,
 ) -> Subgraph:
-    """`importance`: (W, L, O) of an operator as a neighbour, the same whose neighbour it is."""
-    worlds, length, operators, width = projected.shape
-    count = chosen.shape[1]
+    """`importance`: (W, L, O) of an operator as a neighbour, the same whose neighbour it is.
+
+    Neighbours are drawn as with `choose`.
+    """
     wanted = neighbours_taken(shape, graph)
     slots = slots_of(wanted)
-    whose, index = ops.constant(slots.whose), ops.constant(graph.near)
-    start = operators * (length * ops.constant(np.arange(worlds)[:, None]) + operators_first(ops, chosen))
-    # (O, W, k1), so far: the row of the first operator in a chosen snapshot
-    rows = projected.reshape(-1, width)
-    at = start + ops.constant(np.arange(operators)[:, None, None])
-    own = ops.rows(rows, at.reshape(-1)).reshape(*at.shape, width)
+    scores = 0.0 * importance if shape.sampler == "random" else ops.detached(importance)
+    gumbel = None if noise is None else noise.gumbel_near
+    nodes, place = ops.gathered(projected, chosen, scores, gumbel, graph.near, graph.near_there, slots)
     if ops.learns:
         theta = ops.take(ops.softmax(weights, 1), chosen, 1)
-        own = own * gate(ops, count * operators_first(ops, theta))[..., None]
-    at = start[..., None] + index[:, None, None]
-    scores = ops.rows(importance.reshape(-1), at.reshape(-1)).reshape(at.shape)
-    there = ops.constant(graph.near_there)[:, None, None]
-    order = pick(ops, shape, ops.detached(scores), there, None if noise is None else noise.gumbel_near)
-    place = order[whose, :, :, ops.constant(slots.place)]  # (S, W, k1) among those that are near
-    at = ops.rows(start, whose) + index[whose[:, None, None], place]
-    near = ops.rows(rows, at.reshape(-1)).reshape(*at.shape, width)
-    if ops.learns:
-        phi = ops.softmax(scores + (there - 1.0) * -NOT_THERE, -1)
-        share = ops.take(ops.rows(phi, whose), place[..., None], 3)
-        near = near * gate(ops, ops.constant(wanted[slots.whose])[:, None, None, None] * share)
-    return Subgraph(own, near, slots.whose)
-
-
-def operators_first(ops: Ops, x: Array) -> Array:
-    """(W, k1, O, ...) -> (O, W, k1, ...)."""
-    return ops.swap(ops.swap(x, 1, 2), 0, 1)
-
-
-def pick(ops: Ops, shape: StreamShape, scores: Array, there: Array, gumbel: Singles | None) -> Array:
-    """(O, W, k1, M) neighbours in the order they are taken in, as with `choose`; those that are not there last."""
-    if shape.sampler == "random":
-        scores = 0.0 * scores
-    if gumbel is not None:
-        scores = scores + operators_first(ops, ops.constant(gumbel))
-    return ops.order(scores + (there - 1.0) * -NOT_THERE)
+        own = gate(ops, chosen.shape[1] * operators_first(ops, theta))
+        phi = ops.softmax(scores_near(ops, importance, chosen, graph.near, graph.near_there), -1)
+        share = ops.take(ops.rows(phi, ops.constant(slots.whose)), place[..., None], 3)[..., 0]
+        near = gate(ops, ops.constant(wanted[slots.whose])[:, None, None] * share)
+        nodes = nodes * ops.concat([own, near], 0)[..., None]
+    return Subgraph(nodes, slots.whose)
 
 
 def gate(ops: Ops, chance: Array) -> Array:
@@ -241,7 +221,7 @@ def encode(ops: Ops, shape: StreamShape, parameters: Parameters, part: Subgraph)
     to its neighbours, a neighbour to whose it is.  `pooled` is the sum over all of an operator's nodes, over k1.
     """
     scale = 1.0 / float(np.sqrt(3.0 + shape.share * shape.neighbours))
-    nodes = ops.concat([part.own, part.near], 0)  # (O + S, W, k1, D): both go through the same layers
+    nodes = part.nodes  # both kinds go through the same layers
     for layer in range(shape.layers):
         joined = ops.joined(nodes, 1.0 + parameters[f"gin.{layer}.self"], part.whose)
         weight, bias = (parameters[f"gin.{layer}.first.{name}"] for name in ("weight", "bias"))
