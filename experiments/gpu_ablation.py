@@ -4,9 +4,10 @@
 
 Every variant is trained alike (`--training-seeds`, the same plan), on the smallest cluster, and judged on held-out
 sequences of three sizes of cluster; a row is the mean over its networks, sequence by sequence.  Machines of one kind
-differ (`docs/gpu-model.md`), as the paper takes for granted; `--even` has clusters where they do not.  `--without
-neighbours` and the like leave out what is ours and not published (a part of the plan, set to 0), so that the parts show
-alone.
+differ (`docs/gpu-model.md`), as the paper takes for granted; `--even` has clusters where they do not.  The unaware
+variants have rules made by hand that read nothing of machines, so that communication is all an ordering agent knows of
+them, as published; the others read it in any case.  `--without neighbours` and the like leave out what is ours and not
+published (a part of the plan, set to 0), so that the parts show alone.
 
 Runs are kept in OUT and gone on with.
 """
@@ -38,7 +39,12 @@ PARTS = {
     "DA+RWGP": ("communicate=false", "random_walk=true"),
     "DAS": ("communicate=true", "random_walk=true"),
 }
-VARIANTS = PARTS | {f"{name}, unaware": (*parts, "aware=false") for name, parts in PARTS.items()}
+UNAWARE = {f"{name}, unaware": (*parts, "aware=false") for name, parts in PARTS.items()}
+VARIANTS = PARTS | UNAWARE
+GROUPS = {
+    "Rules that read the state of machines, as in the product": tuple(PARTS),
+    "Rules that do not, as in the paper, where the network alone hears of it": tuple(UNAWARE),
+}
 TRAINED_ON = ("--jobs", "200")  # and the smallest cluster
 UNEVEN = tuple(f"{size}-uneven" for size in SIZES)
 PLAN = ("neighbours=20", "warm_up=2", "sequences=8", "pairs=32", "every=10")
@@ -70,12 +76,12 @@ def ablation_table(points: Sequence[Point], variants: Mapping[str, Sequence[str]
     return table(head, lines)
 
 
-def process_on_top(points: Sequence[Point], variants: Mapping[str, Sequence[str]]) -> str:
-    """What the process adds to communication, in a sentence."""
+def on_top(points: Sequence[Point], variants: Mapping[str, Sequence[str]], both: str, one: str) -> str:
+    """What the other part adds to one of them, in a sentence."""
     points = [with_mean_of(point, variants) for point in points]
-    every, *each, fee = against(points, "DAS", "DA+MC")
+    every, *each, fee = against(points, both, one)
     sizes = ", ".join(f"{found} on {point.name}" for found, point in zip(each, points, strict=True))
-    return f"DAS to DA+MC, what the process adds to communication: JCT {every} ({sizes}), fee {fee}."
+    return f"{both} to {one}: JCT {every} ({sizes}), fee {fee}."
 
 
 def against(points: Sequence[Point], variant: str, first: str) -> list[str]:
@@ -118,15 +124,20 @@ def main() -> None:
     specs = [*(RIVALS if args.rivals else ()), *(spec for members in variants.values() for spec in members)]
     points = [measured(size, ("--workload", size), specs, args) for size in args.sizes]
     left_out = f", without {' and '.join(args.without)}" if args.without else ""
-    text = (
+    texts = [
         f"Trained on `{args.sizes[0]}`, {args.rules} steps of evolution, {args.iterations} rounds of forks{left_out}; "
         f"sequences of seeds 0 to {args.seeds - 1}. Differences are paired and the mean of those of the sizes, with "
-        f"95 % intervals over sequences.\n\n{ablation_table(points, variants)}"
-    )
-    if {"DAS", "DA+MC"} <= set(variants):
-        text += f"\n\n{process_on_top(points, variants)}"
+        "95 % intervals over sequences."
+    ]
+    for title, names in GROUPS.items():
+        group = {name: variants[name] for name in names if name in variants}
+        if not group:
+            continue
+        texts += [f"## {title}", ablation_table(points, group)]
+        _, *parts, both = names
+        texts += [on_top(points, group, both, one) for one in parts if {both, one} <= set(group)]
     name = "_".join(["gpu_ablation", *(["even"] if args.even else []), *(f"no_{part}" for part in args.without)])
-    publish(name, "What each part of DAS is worth", text, write=args.write)
+    publish(name, "What each part of DAS is worth", "\n\n".join(texts), write=args.write)
 
 
 if __name__ == "__main__":

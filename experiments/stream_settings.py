@@ -6,10 +6,9 @@
 `--data` is the folder with `clarknet_per_min.csv` (requests a minute of a web server, two weeks) and, for rates that
 are of another kind altogether, `nasa_workload.tbz2`.  Networks learn from the first half of ClarkNet, one network for
 all jobs together, the best is chosen by the next fifth, and the rest is for the test: with these jobs, and with jobs
-that no network has seen.  All kinds of networks are trained alike: same plan, same seeds, same choice; `--moments` is
-how many decisions each of their steps learns from (those that read the whole graph take ten times as long for it).
-Rows are means over the networks of all training seeds.  Rules stand there as published, and as tuned on the first half
-of ClarkNet with `medium-1`.
+that no network has seen.  All kinds of networks are trained alike: same plan, same seeds, same choice.  Rows are means
+over the networks of all training seeds.  Rules stand there as published, and as tuned on the first half of ClarkNet
+with `medium-1`.
 
 Training runs and comparisons are kept in OUT, and gone on with.
 """
@@ -60,7 +59,6 @@ def train(kind: str, seed: int, rates: Mapping[str, Path], args: argparse.Namesp
     words += ["--mix", ",".join(others)] if others else []
     words += ["--network", kind, "--seed", str(seed), "--workers", str(args.workers), "--profile", args.profile]
     words += ["--duration", str(DAY_S)]  # of a validation sequence
-    words += ["--set", f"moments={args.moments}"]
     return spec_of_network(kind, trained(args.out / f"{kind}-{seed}", "stream", *words))
 
 
@@ -152,13 +150,6 @@ def figure_table(points: Sequence[Point], names: Sequence[str]) -> str:
     return table(["autoscaler", *FIGURES], lines)
 
 
-def kind_and_count(text: str) -> tuple[str, int]:
-    kind, _, count = text.partition("=")
-    if kind not in NETWORKS or not count.isdecimal() or int(count) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}; expected one of {', '.join(NETWORKS)}, =, and 1 or more")
-    return kind, int(count)
-
-
 def add_options(parser: argparse.ArgumentParser, out: Path, training_seeds: int) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with clarknet_per_min.csv, nasa_workload.tbz2")
     parser.add_argument("--training-seeds", type=int, default=training_seeds, help=f"networks ({training_seeds})")
@@ -173,25 +164,19 @@ def main() -> None:
     add_options(parser, Path("runs/stream_settings"), training_seeds=5)
     parser.add_argument("--only", nargs="+", choices=JOBS, default=JOBS, metavar="JOB")
     parser.add_argument("--networks", nargs="*", choices=NETWORKS, default=NETWORKS, metavar="KIND")
-    parser.add_argument(
-        "--seeds-of", nargs="+", default=(), type=kind_and_count, metavar="KIND=N", help="networks of a kind"
-    )
     parser.add_argument("--profile", default="quick", help="of training (quick)")
-    parser.add_argument("--moments", type=int, default=32, help="decisions that a step learns from (32)")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     rates = parts_of(args.data / "clarknet_per_min.csv", args.out, PARTS)
-    seeds = dict.fromkeys(args.networks, args.training_seeds)
-    seeds |= {kind: count for kind, count in args.seeds_of if kind in seeds}
-    groups = {f"stream/{kind}": [train(kind, seed, rates, args) for seed in range(seeds[kind])] for kind in seeds}
+    seeds = range(args.training_seeds)
+    groups = {f"stream/{kind}": [train(kind, seed, rates, args) for seed in seeds] for kind in args.networks}
     without_learning = rules(rates["train"])
     names = [*without_learning, *groups]
-    counts = ", ".join(f"{len(members)} of `{name}`" for name, members in groups.items())
     texts = [
-        "Networks are trained on the first half of ClarkNet and chosen by the next fifth; so many, each with a seed of "
-        f"its own: {counts}; {args.moments} decisions in a step of learning, for all of them. Sequences of seeds 0 to "
-        f"{args.seeds - 1}; 95 % intervals over them. The best of each job that does not know the future is bold; the "
-        "last column is paired."
+        "Networks are trained on the first half of ClarkNet and chosen by the next fifth, "
+        f"{args.training_seeds} of each kind, with seeds of their own and the plan `{args.profile}`. Sequences of "
+        f"seeds 0 to {args.seeds - 1}; 95 % intervals over them. The best of each job that does not know the future is "
+        "bold; the last column is paired."
     ]
     tests = [("The rest of ClarkNet, windows of two days", rates["test"], args.only)]
     nasa = args.data / "nasa_workload.tbz2"

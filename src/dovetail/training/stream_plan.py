@@ -32,7 +32,7 @@ class StreamPlan:
     algorithm: Literal["ppo", "reinforce"] = field(default="ppo", metadata={"help": "ppo or reinforce"})
     lessons: int = field(default=24, metadata={"help": "rounds of being taught, before the first; 0: none"})
     lesson_steps: int = field(default=100, metadata={"help": "steps of learning in a lesson"})
-    moments: int = field(default=32, metadata={"help": "decisions that such a step learns from"})
+    moments: int = field(default=16, metadata={"help": "decisions that such a step learns from"})
     sources: int = field(default=4, metadata={"help": "sequences that these are taken from"})
     iterations: int = field(default=20, metadata={"help": "rounds of playing and learning; 0: it is only taught"})
     sequences: int = field(default=6, metadata={"help": "sequences in a round"})
@@ -86,4 +86,7 @@ class StreamPlan:
             raise ConfigError(f"moments is {self.moments}, fewer than sources, {self.sources}")
 
 
-PROFILES: dict[str, dict[str, int]] = {"quick": {"iterations": 0}, "full": {"iterations": 0, "lessons": 60}}
+PROFILES: dict[str, dict[str, int]] = {
+    "quick": {"iterations": 0},
+    "full": {"iterations": 0, "lessons": 60, "moments": 32},
+}
