@@ -4,10 +4,15 @@
 
 Every variant is trained alike (`--training-seeds`, the same plan), on the smallest cluster, and judged on held-out
 sequences of three sizes of cluster; a row is the mean over its networks, sequence by sequence.  Machines of one kind
-differ (`docs/gpu-model.md`), as the paper takes for granted; `--even` has clusters where they do not.  The unaware
-variants have rules made by hand that read nothing of machines, so that communication is all an ordering agent knows of
-them, as published; the others read it in any case.  `--without neighbours` and the like leave out what is ours and not
-published (a part of the plan, set to 0), so that the parts show alone.
+differ (`docs/gpu-model.md`), as the paper takes for granted; `--even` has clusters where they do not.
+
+In the first group, rules made by hand read the state of machines, so that the ordering agent knows of it with or
+without communication.  In the second it knows of it by communication alone, as published: the rules are those of the
+first group's DAS of the same seed, whose columns of machines are taken away, and what these said is taught to the
+network, as far as it can tell; all variants alike, whether they hear or not.
+
+`--without neighbours` and the like leave out what is ours and not published (a part of the plan, set to 0), so that the
+parts show alone.
 
 Runs are kept in OUT and gone on with.
 """
@@ -39,15 +44,16 @@ PARTS = {
     "DA+RWGP": ("communicate=false", "random_walk=true"),
     "DAS": ("communicate=true", "random_walk=true"),
 }
-UNAWARE = {f"{name}, unaware": (*parts, "aware=false") for name, parts in PARTS.items()}
-VARIANTS = PARTS | UNAWARE
+ALONE = {f"{name}, network alone": (*parts, "aware=false") for name, parts in PARTS.items()}
+VARIANTS = PARTS | ALONE
 GROUPS = {
     "Rules that read the state of machines, as in the product": tuple(PARTS),
-    "Rules that do not, as in the paper, where the network alone hears of it": tuple(UNAWARE),
+    "The network alone hears of machines, as in the paper": tuple(ALONE),
 }
 TRAINED_ON = ("--jobs", "200")  # and the smallest cluster
 UNEVEN = tuple(f"{size}-uneven" for size in SIZES)
 PLAN = ("neighbours=20", "warm_up=2", "sequences=8", "pairs=32", "every=10")
+TAUGHT = ("neighbours=0", "warm_up=4", "sequences=8", "rules=0")  # what the rules said of machines
 RIVALS = ("gpu/mosa", "gpu/malo")  # the best published of every size
 OURS = ("neighbours", "rules")
 
@@ -93,11 +99,22 @@ def against(points: Sequence[Point], variant: str, first: str) -> list[str]:
 
 def train(variant: str, seed: int, args: argparse.Namespace) -> str:
     """The spec of a network of this variant."""
-    plan = [f"iterations={args.iterations}", f"rules={args.rules}", *PLAN, *(f"{part}=0" for part in args.without)]
-    words = [word for each in (*VARIANTS[variant], *plan) for word in ("--set", each)]
-    seeds = ("--seed", str(seed), "--workers", str(args.workers))
-    where = args.out / "-".join([variant, str(seed), args.sizes[0], *(f"no-{part}" for part in args.without)])
-    return das_spec(str(trained(where, "gpu", "--workload", args.sizes[0], *TRAINED_ON, *words, *seeds)))
+    words = ["--workload", args.sizes[0], *TRAINED_ON, "--seed", str(seed), "--workers", str(args.workers)]
+    without = [f"{part}=0" for part in args.without]
+    if variant in ALONE:
+        train("DAS", seed, args)  # if it is not there
+        words += ["--start", str(directory("DAS", seed, args) / "checkpoint")]
+        plan = ["iterations=0", *TAUGHT]
+    else:
+        plan = [f"iterations={args.iterations}", f"rules={args.rules}", *PLAN, *without]
+    words += [word for each in (*VARIANTS[variant], *plan) for word in ("--set", each)]
+    return das_spec(str(trained(directory(variant, seed, args), "gpu", *words)))
+
+
+def directory(variant: str, seed: int, args: argparse.Namespace) -> Path:
+    name = variant.replace(", ", "-").replace(" ", "-")
+    found: Path = args.out / "-".join([name, str(seed), args.sizes[0], *(f"no-{part}" for part in args.without)])
+    return found
 
 
 def main() -> None:

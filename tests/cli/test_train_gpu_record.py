@@ -59,3 +59,19 @@ def test_the_card_names_the_iteration_that_was_kept_and_the_workers(record: Path
     kept = card["validation"]["best_iteration"]
     assert card["validation"]["of_untrained"] == costs.get(kept, 1.0) == min(1.0, *costs.values())
     assert card["command"].endswith("--workers 1")
+
+
+def test_going_on_from_a_network_takes_other_parts_but_no_other_sizes(
+    record: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    where = tmp_path / "run"
+    line = ["train", "gpu", "--workload", str(record), "--start", "cloud", "--out", str(where)]
+    assert main([*line, "--set", "width=8"]) == 2 and not where.exists()
+    expected = "--start: the network has its shape, but for communicate, aware, random_walk; leave out --set width"
+    assert expected in capsys.readouterr().err
+    plan = ("aware=false", "random_walk=false", "rules=0", "iterations=0", "warm_up=1", "sequences=1", "validation=1")
+    words = [word for each in plan for word in ("--set", each)]
+    assert main([*line, *words, "--workers", "1"]) == 0
+    assert "what machines say of starts" in capsys.readouterr().err
+    shape = json.loads((where / "checkpoint.json").read_text())["shape"]
+    assert (shape["aware"], shape["random_walk"], shape["communicate"]) == (False, False, True)

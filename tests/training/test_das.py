@@ -16,9 +16,9 @@ from dovetail.core.gpu import Floats
 from dovetail.evaluation.setting_gpu import GpuSetting
 from dovetail.features.gpu import JOB_COLUMNS, START_COLUMNS
 from dovetail.schedulers.learned.das.checkpoint import load_checkpoint
-from dovetail.schedulers.learned.das.forward import MOST_READY, DasForward
+from dovetail.schedulers.learned.das.forward import DasForward
 from dovetail.schedulers.learned.das.scheduler import Das
-from dovetail.schedulers.learned.das.shape import DasShape, Parameters
+from dovetail.schedulers.learned.das.shape import MOST_READY, DasShape, Parameters
 from dovetail.sim.gpu import GpuOptions
 from dovetail.training.das_evolution import evolved_of, with_evolved
 from dovetail.training.das_plan import DasPlan
@@ -207,3 +207,20 @@ def test_interrupted_while_it_prepares_it_begins_anew(tmp_path: Path) -> None:
     assert whole.parameters["neighbours.device.feel"].any()
     for name, value in whole.parameters.items():
         assert np.array_equal(parts.parameters[name], value), name
+
+
+def test_it_goes_on_with_other_parts_and_learns_to_say_what_its_rules_cannot(tmp_path: Path) -> None:
+    """Rules that see the machines are taken away; a network that hears of them makes up for it, a deaf one cannot."""
+    first = trained(tmp_path / "first", job(iterations=0, rules=0, warm_up=0, neighbours=0))
+    last: dict[bool, float] = {}
+    for communicate in (True, False):
+        shape = replace(SMALL, aware=False, communicate=communicate)
+        what = replace(
+            job(iterations=0, rules=0, warm_up=2, sequences=2), shape=shape, start=str(tmp_path / "first/checkpoint")
+        )
+        run = trained(tmp_path / str(communicate), what)
+        for name in ("start.base", "place.base"):
+            assert np.allclose(run.parameters[name], first.parameters[name], atol=1e-6), name
+        lines = [json.loads(line) for line in (tmp_path / str(communicate) / "progress.jsonl").read_text().splitlines()]
+        last[communicate] = [line["ready"] for line in lines if "warm_up" in line][-1]
+    assert last[True] < 0.5 * last[False]

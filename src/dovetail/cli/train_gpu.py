@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.arguments import read_arguments
@@ -26,7 +26,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     GpuArguments.add_setting(parser)
     learn = add_learning(parser, "about twenty minutes")
     learn.add_argument("--mix", metavar="NAME,...", help="learn from these workloads too, not only from its own")
-    learn.add_argument("--start", metavar="NAME|PATH", help="go on from this network: a bundled one, or a checkpoint")
+    learn.add_argument(
+        "--start",
+        metavar="NAME|PATH",
+        help="go on from this network, with its parts or others (--set aware=false): a bundled one, or a checkpoint",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
     from dovetail.core.config import build, to_plain
     from dovetail.schedulers.learned.das.scheduler import load_network
-    from dovetail.schedulers.learned.das.shape import DasShape
+    from dovetail.schedulers.learned.das.shape import PARTS, DasShape
     from dovetail.training.das_plan import DasPlan
     from dovetail.training.das_run import PROFILES, DasTrainJob
 
@@ -68,13 +72,11 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
     names = {one.name for one in fields(DasShape)} - {"kinds"}
     check_set(given, {*names, *(one.name for one in fields(DasPlan))})
     start = load_network(args.start) if args.start else None
-    if start is not None and names & set(given):
-        raise ConfigError(f"--start: the network has its shape; leave out --set {sorted(names & set(given))[0]}")
-    shape = (
-        start.shape
-        if start
-        else build(DasShape, read_overrides(DasShape, {k: v for k, v in given.items() if k in names}, "--set"), "--set")
-    )
+    sizes = sorted(names & set(given) - set(PARTS))
+    if start is not None and sizes:
+        raise ConfigError(f"--start: the network has its shape, but for {', '.join(PARTS)}; leave out --set {sizes[0]}")
+    of_shape = read_overrides(DasShape, {k: v for k, v in given.items() if k in names}, "--set")
+    shape = build(DasShape, {**(asdict(start.shape) if start else {}), **of_shape}, "--set")
     rest = read_overrides(DasPlan, {k: v for k, v in given.items() if k not in names}, "--set")
     if args.iterations is not None:
         rest["iterations"] = args.iterations

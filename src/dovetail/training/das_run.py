@@ -55,6 +55,7 @@ PROFILES: dict[str, dict[str, Any]] = {
 }
 LARGEST_STEP = 1.0  # norm of a gradient
 SPEED_STEPS, SPEED_RATE = 20, 5e-3  # of learning from a round of the warm-up
+HEARING_STEPS = 150  # where the network has to learn all that follows from the state of machines
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class DasTrainJob:
     plan: DasPlan
     seed: int = 0
     arguments: dict[str, Any] = field(default_factory=dict)
-    start: str = ""  # a network to go on from, of this shape; it knows its neighbours
+    start: str = ""  # a network to go on from, of this shape but for its `PARTS`; it knows its neighbours
 
     def facts(self) -> dict[str, Any]:
         """The same as plain values, to tell whether a directory holds this run."""
@@ -109,7 +110,7 @@ class DasTrainRun:
         self.iteration = -job.plan.rules  # below 0, rules evolve
         fresh = job.shape.fresh(SeedTree(job.seed).child("network").generator())
         if job.start:
-            fresh = dict(load_network(job.start).parameters)
+            fresh |= {name: value for name, value in load_network(job.start).parameters.items() if name in fresh}
         self.parameters: Parameters = fresh
         self.best_parameters: Parameters = dict(fresh)
         self.adam = Adam(fresh, job.plan.rate)
@@ -186,12 +187,13 @@ class DasTrainRun:
     def _learn_speeds(self, workers: Workers, adam: Adam, number: int) -> str:
         """How fast jobs are where: a regression as well, on what the untrained network does."""
         self._play(workers, SeedTree(self.job.seed).child("speeds", number).generator(), speeds_only=True)
-        for _ in range(SPEED_STEPS):
+        for _ in range(SPEED_STEPS if self.job.shape.aware else HEARING_STEPS):
             figures = self._learn(workers, adam, speeds_only=True)
         self.directory.log({"warm_up": number + 1, **figures})
         speed, wait = figures["speed"] ** 0.5, figures["wait"] ** 0.5
+        heard = "" if self.job.shape.aware else f", what machines say of starts up to {figures['ready'] ** 0.5:.3f}"
         done = f"round {number + 1} of {self.job.plan.warm_up}"
-        return f"speeds and waits, {done}: expected up to {speed:.3f} and {wait:.3f}"
+        return f"speeds and waits, {done}: expected up to {speed:.3f} and {wait:.3f}{heard}"
 
     def _evolve(self, workers: Workers) -> dict[str, float]:
         """Rules and last layers are tried changed, both ways, each pair on a sequence of its own."""
@@ -347,7 +349,8 @@ def corrections(parameters: Parameters) -> dict[str, float]:
 
 def _means(sums: dict[str, float]) -> dict[str, float]:
     """Figures by turn; how many turns there were is left out."""
-    counts = {"order": "orders", "start": "starts", "place": "places", "speed": "known", "wait": "waited"}
+    counts = {"order": "orders", "start": "starts", "place": "places"}
+    counts |= {"speed": "known", "wait": "waited", "ready": "asked"}
     found = {}
     for name, value in sums.items():
         count = counts.get(name.rpartition("_")[2])

@@ -19,7 +19,7 @@ from dovetail.schedulers.learned.das.shape import DasShape, Parameters
 from dovetail.sim.gpu import GpuResult, GpuScheduler
 from dovetail.training.das_plan import DasPlan
 from dovetail.training.das_recorder import Recorder
-from dovetail.training.fork_gradient import OrderForks, PlaceBatch, WaitBatch, clipped
+from dovetail.training.fork_gradient import OrderForks, PlaceBatch, TurnBatch, clipped
 from dovetail.training.forks import AGENTS, PLACE, START, Fork, draw_forks, nudge_of, possible_forks, worth
 from dovetail.training.neighbours import Samples, Witness
 
@@ -48,7 +48,7 @@ class Replayed:
 
     orders: OrderForks
     places: PlaceBatch
-    waits: WaitBatch
+    turns: TurnBatch
     agent: torch.Tensor  # (F,) of forks; those of places come last
     worth: torch.Tensor  # (F,)
     old: torch.Tensor | None = None  # (F,) what spoke for each before anything was learned from it
@@ -125,9 +125,11 @@ class DasWorker:
             lean, error, unlikely = replayed.judged(network)
             known = replayed.places.known.sum()
             loss = plan.speed * unlikely.sum() / known.clamp(min=1.0)
-            missed, waited = replayed.waits.error(network)
-            loss = loss + plan.wait * missed / waited.clamp(min=1.0)
-            add(speed=error.sum(), known=known, wait=missed, waited=waited)
+            turns = replayed.turns.errors(network)
+            loss = loss + plan.wait * turns.wait / turns.waited.clamp(min=1.0)
+            add(speed=error.sum(), known=known, **turns._asdict())
+            if speeds_only and not self._shape.aware:
+                loss = loss + turns.ready / turns.asked.clamp(min=1.0)
             if replayed.old is not None and not speeds_only:
                 moved = (lean - replayed.old) / noise[replayed.agent]
                 for number, agent in enumerate(AGENTS):
@@ -168,7 +170,7 @@ class DasWorker:
         return Replayed(
             OrderForks(recorder.ordered, forks[: len(forks) - len(placed)]),
             PlaceBatch(recorder.placed, log_ratio, placed),
-            WaitBatch(recorder.ordered, result.start_s, rng),
+            TurnBatch(recorder.ordered, result.start_s, rng),
             torch.as_tensor(np.array([fork.agent for fork in forks], np.int64)),
             torch.as_tensor(np.array([value for _, value in tried])),
         )

@@ -20,9 +20,10 @@ soon is seen, and what it costs much later is not.  The last terms make the plac
 that were measured, and the ordering agent how long jobs waited.
 
 Before the first round, it is learned who slows whom down (`neighbours`), how fast jobs are where and how long they wait
-(the last terms alone); then the rules of thumb that the network corrects, the one that says who had better wait (a
-weight for each column), what expected speeds and waits count, and the last layers of both agents are improved by
-evolution strategies (`das_evolution`).
+(the last terms alone; and, where the rules do not see the machines, what they would have said if they did, which is
+then for the network to say).  Then the rules of thumb that the network corrects, the one that says who
+had better wait (a weight for each column), what expected speeds and waits count, and the last layers of both agents are
+improved by evolution strategies (`das_evolution`).
 
 Departures.  This is not the published MAPPO, which `mappo` is: there is no critic, no value, no Gaussian action and no
 bonus for entropy.  Worlds that part at a decision take the place of the critic, for they tell exactly what that would
@@ -37,6 +38,7 @@ beyond the clip; `speed` and `wait` squared errors of logarithms.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -100,25 +102,47 @@ class _OrderPiece:
         return torch.where(self._starts, ready, first[:, 0] - second)
 
 
-class WaitBatch:
-    """Some turns of the ordering agent, and how long those then waited that did not start."""
+class _TurnPiece(NamedTuple):
+    """T turns, padded to J jobs, and the A jobs of which it was weighed whether they had better wait."""
+
+    jobs: Tensor  # (T, J, columns)
+    there: Tensor  # (T, J)
+    machines: Tensor  # (T, M, columns)
+    wait: Tensor  # (T, J) of those that did not start,
+    known: Tensor  # (T, J) which these are
+    turn: Tensor  # (A,)
+    asked: Tensor  # (A,) job
+    columns: Tensor  # (A, start columns) of it
+
+
+class TurnErrors(NamedTuple):
+    """Sums of squared errors, and how many these are."""
+
+    wait: Tensor
+    waited: Tensor
+    ready: Tensor
+    asked: Tensor
+
+
+class TurnBatch:
+    """Some turns of the ordering agent, how long jobs then waited that did not start, and what spoke for starting."""
 
     def __init__(self, turns: Sequence[Ordered], start_s: Floats, rng: np.random.Generator) -> None:
         chosen = rng.choice(len(turns), min(len(turns), WAIT_TURNS), replace=False).tolist()
         held = sorted((turns[number] for number in chosen), key=lambda turn: len(turn.jobs))
-        self._pieces = [_wait_piece(held[first : first + PIECE], start_s) for first in range(0, len(held), PIECE)]
+        self._pieces = [_turn_piece(held[first : first + PIECE], start_s) for first in range(0, len(held), PIECE)]
 
-    def error(self, network: DasNetwork) -> tuple[Tensor, Tensor]:
-        """Sum of the squared errors, and how many these are."""
-        found, count = torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
-        for jobs, there, machines, wait_, known in self._pieces:
-            _, expected = network.judged_jobs(jobs, there, machines)
-            found = found + ((expected - wait_) ** 2 * known).sum()
-            count = count + known.sum()
-        return found, count
+    def errors(self, network: DasNetwork) -> TurnErrors:
+        found = torch.zeros(len(TurnErrors._fields), dtype=torch.float64)
+        for piece in self._pieces:
+            judged, expected = network.judged_jobs(piece.jobs, piece.there, piece.machines)
+            wait = ((expected - piece.wait) ** 2 * piece.known).sum()
+            ready = ((judged[piece.turn, piece.asked, 1] - network.rule_of_unseen(piece.columns)) ** 2).sum()
+            found = found + torch.stack((wait, piece.known.sum(), ready, torch.tensor(float(len(piece.asked)))))
+        return TurnErrors(*found)
 
 
-def _wait_piece(turns: Sequence[Ordered], start_s: Floats) -> tuple[Tensor, ...]:
+def _turn_piece(turns: Sequence[Ordered], start_s: Floats) -> _TurnPiece:
     count, most = len(turns), max(len(turn.jobs) for turn in turns)
     jobs, there = np.zeros((count, most, len(JOB_COLUMNS))), np.zeros((count, most))
     wait, known = np.zeros((count, most)), np.zeros((count, most))
@@ -129,7 +153,10 @@ def _wait_piece(turns: Sequence[Ordered], start_s: Floats) -> tuple[Tensor, ...]
         wait[row, :here] = measured_wait(np.maximum(left_s, 0.0))
         known[row, :here] = left_s > 0.0
     machines = np.array([turn.machines for turn in turns]).reshape(count, -1, len(MACHINE_COLUMNS))
-    return tuple(torch.as_tensor(part) for part in (jobs, there, machines, wait, known))
+    number = np.repeat(np.arange(count), [len(turn.asked) for turn in turns])
+    asked = np.concatenate([turn.asked for turn in turns])
+    columns = np.concatenate([turn.columns for turn in turns])
+    return _TurnPiece(*map(torch.as_tensor, (jobs, there, machines, wait, known, number, asked, columns)))
 
 
 class PlaceBatch:

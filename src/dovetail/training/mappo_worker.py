@@ -16,7 +16,7 @@ from dovetail.schedulers.learned.das.shape import Parameters
 from dovetail.sim.gpu import GpuResult
 from dovetail.training.das_recorder import Recorder
 from dovetail.training.das_worker import DasWorker, Task
-from dovetail.training.fork_gradient import PlaceBatch, WaitBatch
+from dovetail.training.fork_gradient import PlaceBatch, TurnBatch
 from dovetail.training.mappo import Drawn, OrderActions, PlaceActions, clipped
 from dovetail.training.mappo_critic import Critic, Seen, keeps, td_errors, traced
 from dovetail.training.mappo_rewards import rewards_of
@@ -31,7 +31,7 @@ class Episode:
     orders: OrderActions
     places: PlaceActions
     speeds: PlaceBatch
-    waits: WaitBatch
+    turns: TurnBatch
     seen: Seen
     reward: Floats  # (T,)
     keep: Floats  # (T,)
@@ -120,7 +120,7 @@ class MappoWorker(DasWorker):
         assert one.old is not None, "weigh() comes first"
         order, place, order_entropy, place_entropy, error, unlikely = one.log_densities(network, log_spread)
         known = one.speeds.known.sum().clamp(min=1.0)
-        missed, waited = one.waits.error(network)
+        missed, waited, *_ = one.turns.errors(network)
         wait = missed / waited.clamp(min=1.0)
         drew = one.places.drew(one.seen.turns)
         moved = order - one.old[0], (place - one.old[1])[drew]
@@ -144,7 +144,7 @@ class MappoWorker(DasWorker):
             OrderActions(turns),
             PlaceActions(placed, speeds),
             speeds,
-            WaitBatch(turns, result.start_s, rng),
+            TurnBatch(turns, result.start_s, rng),
             Seen.of(turns, placed),
             rewards_of(self._plan, turns, placed, result, recorder.info),
             keeps(np.array([turn.time_s for turn in turns]), patience_s),

@@ -8,9 +8,9 @@ import torch
 
 from dovetail.core.gpu import Floats
 from dovetail.features.gpu import JOB_COLUMNS, MACHINE_COLUMNS, START_COLUMNS
-from dovetail.schedulers.learned.das.forward import MOST_READY, DasForward, affinity, judged_jobs, starts_now
+from dovetail.schedulers.learned.das.forward import DasForward, affinity, judged_jobs, starts_now
 from dovetail.schedulers.learned.das.network import DasNetwork
-from dovetail.schedulers.learned.das.shape import NODE_COLUMNS, OF_MACHINES, DasShape
+from dovetail.schedulers.learned.das.shape import MOST_READY, NODE_COLUMNS, OF_MACHINES, DasShape
 from dovetail.training.das_recorder import PlacedOne
 from dovetail.training.fork_gradient import PlaceBatch
 

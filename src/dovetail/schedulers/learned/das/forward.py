@@ -13,8 +13,9 @@ posterior corrects a learned guess of how fast the job would be.  Affinity = bot
 Departures: scores are a rule of thumb plus a learned correction, which begins at zero: the untrained network is a
 sensible scheduler, and learning goes on from there.  A job that is next may be let wait: it starts if a rule
 (`starts_now`) and its readiness come to 0 or more together.  The ordering agent expects waits as the placement agent
-expects speeds: both are learned from what was measured, and weighed in the scores.  Readiness lies within `MOST_READY`
-of 0: on work of another kind than it learned from, an agent that expects long waits would make them come true.
+expects speeds: both are learned from what was measured, and weighed in the scores.  Readiness lies within
+`DasShape.most_ready` of 0: on work of another kind than it learned from, an agent that expects long waits would make
+them come true.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ from dovetail.schedulers.learned.das.shape import NODE_COLUMNS, PLACE_COLUMNS, D
 SPEED_AT = NODE_COLUMNS.index("speed of its type")
 OF_PLACE = len(PLACE_COLUMNS)
 EPSILON = 1e-5
-MOST_READY = 0.3  # that the ordering agent adds to the rule of starting a job, or takes from it
 
 SCALARS = ("place.speed", "place.rack")
 WALK_SCALARS = (
@@ -47,14 +47,14 @@ WALK_SCALARS = (
     "place.walk.age",
     "place.walk.trust",
 )
-SPEED, RACK, TOPOLOGY, MACHINE, LENGTH, NOISE, AMPLITUDE, AGE, TRUST = range(9)
+SPEED, RACK, TOPOLOGY, MACHINE, LENGTH, NOISE, AMPLITUDE, AGE, TRUST, READY = range(10)
 
 
 class Weights(NamedTuple):
     """All parameters as compiled code takes them; parts that the network does not have are empty."""
 
     heads: int
-    scalars: Floats  # (9,) as named above
+    scalars: Floats  # (10,) as named above, and how ready a job may be
     order_base: Floats
     job: Floats
     job_bias: Floats
@@ -98,9 +98,10 @@ class Weights(NamedTuple):
             return np.ascontiguousarray([parameters[f"order.layer{layer}.{name}"] for layer in range(shape.layers)])
 
         jobs, starts = shape.seen()
-        scalars = np.zeros(len(SCALARS) + len(WALK_SCALARS))
+        scalars = np.zeros(len(SCALARS) + len(WALK_SCALARS) + 1)
         for place, name in enumerate((*SCALARS, *WALK_SCALARS)):
             scalars[place] = parameters[name][0] if name in parameters else 0.0
+        scalars[READY] = shape.most_ready
         return cls(
             heads=shape.heads,
             scalars=scalars,
@@ -175,7 +176,7 @@ def judged_jobs(w, jobs, machines):
         x = _encode(w, layer, x)
     wait = product(x, w.order_wait) + w.order_wait_bias
     found += product(x, w.order_out) + wait * w.order_trust
-    found[:, 1] = MOST_READY * np.tanh(found[:, 1] / MOST_READY)
+    found[:, 1] = w.scalars[READY] * np.tanh(found[:, 1] / w.scalars[READY])
     return found
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dovetail.schedulers.learned.das.forward import EPSILON, MOST_READY, OF_PLACE, SPEED_AT, positions
+from dovetail.schedulers.learned.das.forward import EPSILON, OF_PLACE, SPEED_AT, positions
 from dovetail.schedulers.learned.das.random_walk import LEAST_SIMILARITY, LONGEST_WALK, OLDEST
 from dovetail.schedulers.learned.das.shape import DasShape, Parameters
 
@@ -71,11 +71,16 @@ class DasNetwork(nn.Module):
         rule, wait = jobs @ p["order.base"], x @ p["order.wait.weight"] + p["order.wait.bias"]
         scores = torch.stack((rule, torch.zeros_like(rule)), dim=2) + x @ p["order.out.weight"] + p["order.out.bias"]
         priority, ready = (scores + wait * p["order.trust"]).unbind(dim=2)
-        return torch.stack((priority, MOST_READY * torch.tanh(ready / MOST_READY)), dim=2), wait[..., 0]
+        most = self.shape.most_ready
+        return torch.stack((priority, most * torch.tanh(ready / most)), dim=2), wait[..., 0]
 
     def rule_of_start(self, columns: Tensor) -> Tensor:
         """(B,) what speaks for starting by the rule, of (B, start columns)."""
         return (columns * self._seen[1]) @ self.named["start.base"]
+
+    def rule_of_unseen(self, columns: Tensor) -> Tensor:
+        """(B,) what the columns would add to that rule that the agent does not see."""
+        return (columns * (1.0 - self._seen[1])) @ self.named["start.base"].detach()
 
     def affinities(self, nodes: Tensor, near: Near, surprise: Tensor, age: Tensor, there: Tensor) -> Placed:
         """Of B jobs.  nodes: (B, M + n, columns), machines first, then the history, of which those `there` (B, M + n)

@@ -33,8 +33,6 @@ START_RULE = {
     "gpus that much shorter ones ask for": -4.0,
 }
 """The rules of thumb that learning begins with: weights of columns, whose sum is the score."""
-UNAWARE_START_RULE = START_RULE | {"one": 4.0, "gpus free after it": 0.0, "gpus that much shorter ones ask for": 0.0}
-"""Of an agent whose rules do not read the state of machines: at first, whatever fits is started."""
 OF_MACHINES = {
     "order": ("share of machines that take a worker", "workers that fit now, of those it has", "one machine takes all"),
     "start": (
@@ -49,7 +47,12 @@ OF_MACHINES = {
     ),
 }
 """Columns of jobs and of starts that come from the state of machines: the published ordering agent has none of them."""
+MOST_READY, MOST_READY_ALONE = 0.3, 8.0
+"""That the network adds to the rule of starting a job, or takes from it; and where it alone hears of machines."""
 HOST_RANK, DEVICE_RANK = 2, 5  # of what is learned of neighbours on machines, and on devices
+
+PARTS = ("communicate", "aware", "random_walk")
+"""Of a `DasShape`: what a network may be taken away or given without another meaning of what it has learned."""
 
 Parameters = dict[str, Floats]
 
@@ -58,7 +61,8 @@ Parameters = dict[str, Floats]
 class DasShape:
     """`communicate` (MC) and `random_walk` (RWGP) are the two parts that the published ablation leaves out.
 
-    `aware` is ours: besides what its network hears, the ordering agent has columns of jobs and of starts made by hand.
+    `aware` is ours: besides what its network hears, the ordering agent has columns of machines made by hand.  Where it
+    has none, as published, the network says all that follows from the state of machines, so it has more of a say.
     """
 
     width: int = field(default=32, metadata={"help": "of a job inside the ordering agent"})
@@ -92,6 +96,10 @@ class DasShape:
             np.array([float(self.aware or name not in OF_MACHINES[part]) for name in columns]) for part, columns in of
         )
         return jobs, starts
+
+    @property
+    def most_ready(self) -> float:
+        return MOST_READY if self.aware else MOST_READY_ALONE
 
     def sizes(self) -> dict[str, tuple[int, ...]]:
         """Every parameter and its size."""
@@ -157,10 +165,9 @@ class DasShape:
                 found[name] = np.ones(size)
         for name in ("order.out.weight", "order.wait.weight", "place.out.weight", "place.prior.weight"):
             found[name] = np.zeros_like(found[name])
-        start_rule = START_RULE if self.aware else UNAWARE_START_RULE
         found |= {
             "order.base": np.array([ORDER_RULE.get(name, 0.0) for name in JOB_COLUMNS]),
-            "start.base": np.array([start_rule.get(name, 0.0) for name in START_COLUMNS]),
+            "start.base": np.array([START_RULE.get(name, 0.0) for name in START_COLUMNS]),
             "place.base": np.array([PLACE_RULE.get(name, 0.0) for name in PLACE_COLUMNS]),
             "place.speed": np.array([4.0]),
             "place.rack": np.array([1.0]),
