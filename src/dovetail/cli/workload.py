@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _SOURCE_HELP = (
     "a bundled workload (tpch-like, tpch-spark, layered, chains, fork-joins, granularity, changing; oasis-small, "
-    "oasis-paper; small, medium, large, each also -mixed, cloud-2023; small-1, -2, medium-1, -2, large-1, -2, nexmark-q1, -q2, -q3, "
-    "-q5, -q8, -q11, shared, stream-layered; parameters as in layered:dags=10) "
+    "oasis-paper; small, medium, large, each also -mixed, cloud-2023; small-1, -2, medium-1, -2, large-1, -2, "
+    "nexmark-q1, -q2, -q3, -q5, -q8, -q11, shared, stream-layered; parameters as in layered:dags=10) "
 )
 _PLOT_KINDS = (".png", ".svg", ".pdf")
 _FAULTS_SHOWN = 50

@@ -69,8 +69,12 @@ def _pieces(path: Path, head: bytes, file: BinaryIO) -> Iterator[bytes]:
     return iter(lambda: file.read(PLAIN_CHUNK), b"")
 
 
+def is_available(codec: str) -> bool:
+    return bool(pa.Codec.is_available(codec))
+
+
 def require_codec(path: Path, codec: str) -> None:
-    if not pa.Codec.is_available(codec):
+    if not is_available(codec):
         plain = codec.removesuffix("_raw")
         raise refusal(
             path, None, f"compressed with {plain}, which this pyarrow was built without", f"pyarrow with {plain}"

@@ -25,7 +25,7 @@ def integer(event: dict[str, Any], field: str, otherwise: int | None = None) -> 
 
 def number(event: dict[str, Any], field: str) -> float:
     value = event.get(field)
-    if type(value) not in (int, float) or not 0 <= value < 2**62:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**62:
         raise _faulty(event, field, "a number, 0 or more")
     return float(value)
 

@@ -43,11 +43,12 @@ def read_log(files: LogFiles, faults: list[Fault]) -> AppLog:
     reading = _Reading(AppLog(str(files.path)))
     for path in files.parts:
         is_last = path == files.parts[-1]
-        row, line = 0, b""
+        row, is_empty = 0, True
         broken: Fault | None = None  # a line that is no JSON: allowed as the very last one
         try:
             for line in _lines(path):
                 row += 1
+                is_empty = is_empty and not line.strip()
                 if broken is not None:
                     faults.append(broken)
                 broken = reading.line(path, row, line, faults)
@@ -63,7 +64,7 @@ def read_log(files: LogFiles, faults: list[Fault]) -> AppLog:
             faults.append(broken)
         elif broken is not None:
             reading.app.odd["cut"] += 1
-        if row == 0:
+        if is_empty:
             reading.app.odd["empty"] += 1
             if len(files.parts) == 1:
                 faults.append(Fault(str(path), None, None, "empty file", "a Spark event log"))

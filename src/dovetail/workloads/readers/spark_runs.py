@@ -67,7 +67,8 @@ def _rows_by_stage(app: AppLog) -> dict[int, Ints]:
     good = np.flatnonzero(tasks.good)
     good = good[np.argsort(tasks.stage[good], kind="stable")]
     stages, first = np.unique(tasks.stage[good], return_index=True)
-    return dict(zip(stages.tolist(), np.split(good, first[1:]), strict=True))
+    blocks = np.split(good, first[1:]) if stages.size else []
+    return dict(zip(stages.tolist(), blocks, strict=True))
 
 
 def _run(app: AppLog, unit: Unit, places: Places, rows: dict[int, Ints], odd: Counter[str]) -> Run:
