@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 HOST = "127.0.0.1"
-WAIT_S = 180.0
+WAIT_S = 600.0  # a busy machine starts JVMs slowly
 
 
 class Standalone:
