@@ -122,4 +122,4 @@ def test_the_command_line(logs: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     out = tmp_path / "imported"
     assert main(["workload", "import", "spark-eventlog", str(logs / "plain"), "--out", str(out)]) == 0
     assert main(["workload", "validate", str(out)]) == 0
-    assert "7 jobs" in capsys.readouterr().out
+    assert "6 jobs" in capsys.readouterr().out

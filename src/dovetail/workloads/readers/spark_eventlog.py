@@ -132,7 +132,7 @@ def _kinds(runs: list[Run], options: SparkOptions) -> dict[str, list[Run]]:
     shapes: dict[str, dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         shapes[run.description][run.shape].append(run)
-    kinds = {}
+    kinds: dict[str, list[Run]] = {}
     for description, by_shape in shapes.items():
         ordered = sorted(by_shape.values(), key=len, reverse=True)
         for position, same in enumerate(ordered):

@@ -71,8 +71,8 @@ def place_tasks(app: AppLog, unit: Ints) -> Places:
     tasks = app.done_tasks()
     cpus = {number: app.cpus(stage.profile) for number, stage in app.stages.items()}
     slots = [_Slots(_most(app, name, cpus.values())) for name in tasks.executor_name]
-    slot = np.zeros(len(unit), dtype=np.int64)
-    wave = np.zeros(len(unit), dtype=np.int64)
+    slot: Ints = np.zeros(len(unit), dtype=np.int64)
+    wave: Ints = np.zeros(len(unit), dtype=np.int64)
     columns = (tasks.executor, tasks.launch_ms, tasks.end_ms, unit, tasks.stage)
     for row, (executor, launch, end, own, stage) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
         slot[row], wave[row] = slots[executor].take(launch, end, own, stage)
@@ -90,7 +90,7 @@ def _held(app: AppLog, unit: Ints, used: dict[str, int]) -> Ints:
     """(N,) slots of the application at each launch, without those that run tasks of other jobs."""
     tasks = app.done_tasks()
     times, totals = _slots_over_time(app, used)
-    held = np.ones(len(unit), dtype=np.int64)
+    held: Ints = np.ones(len(unit), dtype=np.int64)
     running: list[tuple[int, int]] = []
     busy: dict[int, int] = defaultdict(int)
     columns = (tasks.launch_ms, tasks.end_ms, unit)

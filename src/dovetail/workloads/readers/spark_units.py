@@ -64,7 +64,7 @@ def ran_stages(app: AppLog) -> Ran:
     good = np.flatnonzero(tasks.good)
     stages, first = np.unique(tasks.stage[good], return_index=True)
     first_ms = tasks.launch_ms[good[first]]
-    last_ms = np.zeros(len(stages), dtype=np.int64)
+    last_ms: Ints = np.zeros(len(stages), dtype=np.int64)
     np.maximum.at(last_ms, np.searchsorted(stages, tasks.stage[good]), tasks.end_ms[good])
     results = np.unique(tasks.stage[good[tasks.result[good]]])
     numbers = stages.tolist()
