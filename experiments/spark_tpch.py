@@ -22,6 +22,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -162,12 +163,12 @@ def distil(args: argparse.Namespace) -> tuple[DagCatalogue, Sequence[str]]:
 
 
 def ship(args: argparse.Namespace, catalogue: DagCatalogue, notes: Sequence[str], cores: int) -> None:
-    from tpch.driver import CONFIGURATION
+    from tpch.tpch_on_spark import CONFIGURATION
 
     provenance = {
         "command": "experiments/spark_tpch.py",
         "parameters": {name: getattr(args, name) for name in ("sizes", "executors", "queries", "repeats", "samples")},
-        "spark": {"version": require("pyspark", "the measurement").__version__, "configuration": CONFIGURATION},
+        "spark": {"version": version("pyspark"), "configuration": CONFIGURATION},
         "machine": {"cores": cores, "architecture": platform.machine()},
         "notes": list(notes),
     }

@@ -86,6 +86,7 @@ def test_what_a_real_application_did(logs: Path) -> None:
     join, _ = dag_of(imported, "adaptive join")
     assert sorted(join.num_tasks.tolist()[:2]) == [2, 4]
     assert join.num_stages == 5 and int(join.dag_depth[0]) == 4
+    assert 0 < join.memory.max() < 0.1  # of the half of a GB that each of two cores has
 
     notes = " ".join(imported.notes)
     assert "1 tasks failed" in notes and "skipped stages were resolved" in notes and "not in the log" not in notes

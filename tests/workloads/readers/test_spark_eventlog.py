@@ -156,6 +156,25 @@ def test_tasks_of_several_cores(tmp_path):
     assert read(tmp_path, log, one_core=True).source.catalogue.cpu.tolist() == [1]
 
 
+def test_memory_and_cores_of_profiles(tmp_path):
+    log = SparkLog()
+    asked = {
+        "Task Resource Requests": {"cpus": {"Amount": 1.0}},
+        "Executor Resource Requests": {"memory": {"Amount": 1024}},
+    }
+    log.event("SparkListenerResourceProfileAdded", **{"Resource Profile Id": 0, **asked})
+    log.event("SparkListenerEnvironmentUpdate", **{"Spark Properties": {}})
+    large = {"Task Resource Requests": {"cpus": {"Amount": 4.0}}}
+    log.event("SparkListenerResourceProfileAdded", **{"Resource Profile Id": 1, **large})
+    log.executor("1", 4)
+    log.job(0, 0, {**stage(0, 1), "Resource Profile Id": 1})
+    log.task(0, 0, 100, peak=2**26)
+    log.job_end(0, 200)
+    catalogue = read(tmp_path, log).source.catalogue
+    assert catalogue.cpu.tolist() == [4]
+    assert catalogue.memory.tolist() == [0.25]
+
+
 def test_runs_of_one_description_and_shape_are_one_kind(tmp_path):
     logs = [two_stages(f"app-{number}", start=number * 10_000) for number in range(3)]
     other = SparkLog("app-9")

@@ -160,7 +160,8 @@ class _Reading:
         if not isinstance(cpus, str) or not cpus.isdigit() or int(cpus) < 1:
             raise FaultyEvent("spark.task.cpus", f"cannot be read: {str(cpus)[:50]!r}", "a whole number, 1 or more")
         self.app.task_cpus.setdefault(0, float(cpus))
-        self.app.executor_memory_bytes = bytes_of(properties.get("spark.executor.memory", ""))
+        told = bytes_of(properties.get("spark.executor.memory", ""))
+        self.app.executor_memory_bytes = told or self.app.executor_memory_bytes  # a profile may have said it before
 
     def _profile(self, event: dict[str, Any]) -> None:
         asked = event.get("Task Resource Requests")
