@@ -84,10 +84,14 @@ def find_units(app: AppLog, jobs_are: str) -> tuple[list[Unit], Counter[str]]:
         members[_key(app, job, jobs_are)].append(job)
     unit_of = {job.number: key for key, jobs in members.items() for job in jobs}
     home = {number: unit_of[stage.job] for number, stage in app.stages.items()}
+    stages_of: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for number in sorted(ran.first_ms):
+        if number in home:
+            stages_of[home[number]].append(number)
     graph = _Graph(app, ran, home, odd)
     units = []
     for (kind, number), jobs in members.items():
-        stages = tuple(s for s in sorted(ran.first_ms) if home.get(s) == (kind, number))
+        stages = tuple(stages_of[kind, number])
         edges = {*graph.edges(stages), *graph.driver_edges(jobs, stages)}
         arrival_ms, description, is_complete = _facts(app, kind, number, jobs)
         name = (
@@ -154,7 +158,7 @@ class _Graph:
         for child in stages:
             stage = self._app.stages[child]
             for parent in stage.parents:
-                found |= {(number, child) for number in self._stand_ins(parent, child, set())}
+                found |= {(number, child) for number in self._stand_ins(parent, child)}
             for rdd in stage.persisted:
                 number = self._computed[rdd]
                 is_done = self._ran.last_ms[number] <= self._ran.first_ms[child] and number != child
@@ -165,27 +169,34 @@ class _Graph:
     def _comes_before(self, one: int, other: int) -> bool:
         return (self._ran.first_ms[one], one) < (self._ran.first_ms[other], other)
 
-    def _stand_ins(self, parent: int, child: int, seen: set[int]) -> set[int]:
+    def _stand_ins(self, parent: int, child: int) -> set[int]:
         """The stages of the child's job that the parent stands for."""
-        if parent in seen:
-            return set()
-        seen.add(parent)
-        if parent in self._ran.first_ms:
-            return {parent} if self._home[parent] == self._home[child] else set()
-        stage = self._app.stages.get(parent)
-        if stage is None:
-            self._odd["parents not in the log"] += 1
-            return set()
+        found, seen, left = set(), {parent}, [parent]
+        while left:
+            number = left.pop()
+            if number not in self._ran.first_ms:
+                stage = self._app.stages.get(number)
+                if stage is None:
+                    self._odd["parents not in the log"] += 1
+                    continue
+                writer = self._writer(stage, child)
+                if writer is None:
+                    self._odd["bridged"] += 1
+                    left += [above for above in stage.parents if above not in seen]
+                    seen.update(stage.parents)
+                    continue
+                self._odd["skipped"] += 1
+                self._odd["skipped, of earlier jobs"] += self._home[writer] != self._home[child]
+                number = writer
+            if self._home.get(number) == self._home[child]:
+                found.add(number)
+        return found
+
+    def _writer(self, stage: Stage, child: int) -> int | None:
+        """The stage that wrote the shuffle for which this one was skipped."""
         earlier = [number for number in self._writers.get(_identity(stage), ()) if self._comes_before(number, child)]
-        if earlier:
-            self._odd["skipped"] += 1
-            if len(earlier) > 1:
-                self._odd["skipped, several candidates"] += 1
-            same_job = self._home[earlier[-1]] == self._home[child]
-            self._odd["skipped, of earlier jobs"] += not same_job
-            return {earlier[-1]} if same_job else set()
-        self._odd["bridged"] += 1
-        return {number for above in stage.parents for number in self._stand_ins(above, child, seen)}
+        self._odd["skipped, several candidates"] += len(earlier) > 1
+        return earlier[-1] if earlier else None
 
     def driver_edges(self, jobs: list[SparkJob], stages: tuple[int, ...]) -> set[tuple[int, int]]:
         """From the stage whose result went to the driver to the first stages of the jobs that came after that."""
