@@ -62,6 +62,11 @@ def test_jobs_come_when_they_were_submitted(tmp_path):
     assert imported.source.recorded.arrival_s.tolist() == [0, 5]
 
 
+def test_attempts_of_an_application_are_told_apart(tmp_path):
+    logs = [two_stages().text().replace(b'"App Name"', b'"App Attempt ID":"%d","App Name"' % n) for n in (1, 2)]
+    assert read(tmp_path, *logs).source.recorded.job_name == ("app-1_1-job-0", "app-1_2-job-0")
+
+
 def test_one_application_of_several(tmp_path):
     logs = (two_stages("app-2", start=5000), two_stages("app-1"))
     assert read(tmp_path, *logs, application="app-2").source.recorded.job_name == ("app-2-job-0",)
