@@ -92,7 +92,7 @@ def find_units(app: AppLog, jobs_are: str) -> tuple[list[Unit], Counter[str]]:
     units = []
     for (kind, number), jobs in members.items():
         stages = tuple(stages_of[kind, number])
-        edges = {*graph.edges(stages), *graph.driver_edges(jobs, stages)}
+        edges = _without_detours(graph.edges(stages), graph.driver_edges(jobs, stages))
         arrival_ms, description, is_complete = _facts(app, kind, number, jobs)
         name = (
             app.identity if kind == APPLICATION else f"{app.identity}-{'sql' if kind != SPARK_JOB else kind}-{number}"
@@ -171,7 +171,8 @@ class _Graph:
 
     def _stand_ins(self, parent: int, child: int) -> set[int]:
         """The stages of the child's job that the parent stands for."""
-        found, seen, left = set(), {parent}, [parent]
+        found: set[int] = set()
+        seen, left = {parent}, [parent]
         while left:
             number = left.pop()
             if number not in self._ran.first_ms:
@@ -229,6 +230,16 @@ class _Graph:
     def _has_parent_in(self, number: int, job: SparkJob) -> bool:
         parents = self._app.stages[number].parents
         return any(p in self._ran.first_ms and self._app.stages[p].job == job.number for p in parents)
+
+
+def _without_detours(edges: set[tuple[int, int]], driven: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    """All edges, but of those through the driver only the ones that others do not already say in two steps."""
+    every = edges | driven
+    parents: dict[int, list[int]] = defaultdict(list)
+    for parent, child in every:
+        parents[child].append(parent)
+    said = {(one, child) for one, child in driven if any((one, between) in every for between in parents[child])}
+    return edges | (driven - said)
 
 
 def _identity(stage: Stage) -> tuple[int, str, int]:
