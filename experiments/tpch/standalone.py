@@ -63,6 +63,7 @@ class Standalone:
             "SPARK_HOME": str(spark_home()),
             "SPARK_LOCAL_IP": HOST,
             "SPARK_LOCAL_DIRS": str(self.folder / "local"),
+            "TMPDIR": str(self.folder),
             "SPARK_DAEMON_MEMORY": "512m",
             "SPARK_NO_DAEMONIZE": "1",
         }
