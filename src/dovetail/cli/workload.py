@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from dovetail.workloads.stream_source import StreamSource
 
 _SOURCE_HELP = (
-    "a bundled workload (tpch-like, layered, chains, fork-joins, granularity, changing; oasis-small, oasis-paper; "
-    "small, medium, large, each also -mixed, cloud-2023; small-1, -2, medium-1, -2, large-1, -2, nexmark-q1, -q2, -q3, "
-    "-q5, -q8, -q11, shared, stream-layered; parameters as in layered:dags=10) "
+    "a bundled workload (tpch-like, tpch-spark, layered, chains, fork-joins, granularity, changing; oasis-small, "
+    "oasis-paper; small, medium, large, each also -mixed, cloud-2023; small-1, -2, medium-1, -2, large-1, -2, "
+    "nexmark-q1, -q2, -q3, -q5, -q8, -q11, shared, stream-layered; parameters as in layered:dags=10) "
 )
 _PLOT_KINDS = (".png", ".svg", ".pdf")
 _FAULTS_SHOWN = 50
@@ -123,7 +123,14 @@ def _configure_import(parser: argparse.ArgumentParser) -> None:
     alibaba = parser.add_argument_group("alibaba2018")
     alibaba.add_argument("--strict", action="store_true", help="missing parents and unfinished jobs are faults")
     alibaba.add_argument("--skip-faulty", action="store_true", help="leave out jobs that have faults")
-    alibaba.add_argument("--one-core", action="store_true", help="every task needs one core")
+    alibaba.add_argument("--one-core", action="store_true", help="every task needs one core; spark-eventlog, too")
+    spark = parser.add_argument_group("spark-eventlog")
+    spark.add_argument(
+        "--jobs-are", metavar="WHAT", help="sql-execution (and Spark jobs outside of SQL), job or application"
+    )
+    spark.add_argument("--application", metavar="ID", help="read this application only")
+    spark.add_argument("--merge-runs", action="store_true", help="jobs of one description and shape are one kind")
+    spark.add_argument("--samples", type=int, metavar="N", help="durations kept of a stage, wave and executor count")
     elastic = parser.add_argument_group("elastic-csv, arrival-counts, elastic-speeds")
     elastic.add_argument("--slot-s", type=float, metavar="S", help="length of a slot in seconds (1200)")
     elastic.add_argument("--slots", type=int, help="of the horizon, unless a command says otherwise")

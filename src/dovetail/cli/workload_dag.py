@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 DESCRIBE = {"executors": 50, "interval": 25.0}
 GENERATE = {"interval": None, "load": None, "executors": 50, "weights": None, "deadlines": None}
-IMPORT = {"tpch": ("memory_seed",), "alibaba2018": ("strict", "skip_faulty", "one_core")}
+IMPORT = {
+    "tpch": ("memory_seed",),
+    "alibaba2018": ("strict", "skip_faulty", "one_core"),
+    "spark-eventlog": ("jobs_are", "application", "merge_runs", "samples", "one_core"),
+}
 """Options that mean something here only: of `describe` and `generate` with their defaults, of `import` by reader."""
 
 
@@ -66,6 +70,19 @@ def read_foreign(args: argparse.Namespace) -> Imported[DagSource]:
 
         options = Alibaba2018Options(bool(args.strict), bool(args.skip_faulty), bool(args.one_core))
         return read_alibaba2018(args.path, options)
+    if args.source == "spark-eventlog":
+        from dovetail.workloads.readers.spark_eventlog import SparkOptions, read_spark_eventlog
+
+        return read_spark_eventlog(
+            args.path,
+            SparkOptions(
+                jobs_are=args.jobs_are or SparkOptions.jobs_are,
+                application=args.application,
+                merge_runs=bool(args.merge_runs),
+                samples=args.samples,
+                one_core=bool(args.one_core),
+            ),
+        )
     from dovetail.workloads.readers.native import read_edited
 
     return read_edited(args.path)

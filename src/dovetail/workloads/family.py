@@ -7,7 +7,7 @@ from pathlib import Path
 from dovetail.core.errors import UnknownName
 from dovetail.workloads.elastic_source import ELASTIC
 from dovetail.workloads.gpu_source import GPU
-from dovetail.workloads.source import BUNDLED
+from dovetail.workloads.source import BUNDLED, MEASURED
 from dovetail.workloads.stream_source import STREAM
 
 
@@ -21,7 +21,7 @@ def workload_family(name_or_path: str | Path) -> str:
         return "gpu"
     if name in STREAM:
         return "stream"
-    if name in BUNDLED:
+    if name in BUNDLED or name in MEASURED:
         return "dag"
     if Path(text).is_dir():
         from dovetail.workloads.readers.directory import family_of
@@ -29,10 +29,10 @@ def workload_family(name_or_path: str | Path) -> str:
         family = family_of(Path(text))
         return family if family in ("elastic", "gpu", "stream") else "dag"
     if "/" not in name and not Path(text).exists():
-        raise UnknownName("workload", name, (*BUNDLED, *ELASTIC, *GPU, *STREAM))
+        raise UnknownName("workload", name, (*BUNDLED, *MEASURED, *ELASTIC, *GPU, *STREAM))
     return "dag"
 
 
 def is_bundled(name: str) -> bool:
     """Is this the name of a bundled workload, with or without parameters?"""
-    return name.partition(":")[0].strip() in (*BUNDLED, *ELASTIC, *GPU, *STREAM)
+    return name.partition(":")[0].strip() in (*BUNDLED, *MEASURED, *ELASTIC, *GPU, *STREAM)

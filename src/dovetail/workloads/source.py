@@ -30,6 +30,9 @@ BUNDLED = {
 }
 """Bundled workloads: name -> parameters whose `catalogue()` makes it.  Defaults always give the same one."""
 
+MEASURED = {"tpch-spark": "dovetail.workloads.bundled.measured:TpchSpark"}
+"""The same for those that are stored, not generated."""
+
 
 class Generator(Protocol):
     """Parameters of a generator."""
@@ -123,22 +126,23 @@ def open_source(name_or_path: str | Path) -> DagSource:
     A bundled name may be followed by parameters: `layered:dags=10,width=[2,8]`.
     """
     text = str(name_or_path)
-    if text not in BUNDLED and Path(text).is_dir():
+    known = {**BUNDLED, **MEASURED}
+    if text not in known and Path(text).is_dir():
         from dovetail.workloads.readers.native import read_source
 
         return read_source(Path(text))
     if "/" in text.partition(":")[0] or Path(text).exists():
         raise DovetailError(f"workload {text}: {'not a' if Path(text).exists() else 'no such'} directory")
     name, overrides = parse_spec(text)
-    if name not in BUNDLED:
-        raise UnknownName("workload", name, BUNDLED)
+    if name not in known:
+        raise UnknownName("workload", name, known)
     made = generator(name, overrides)
     return made.source(text) if isinstance(made, HasOwnArrivals) else DagSource(text, made.catalogue())
 
 
 def generator(name: str, overrides: Mapping[str, object]) -> Generator:
     """The bundled workload's parameters, some of them changed."""
-    module, params = BUNDLED[name].split(":")
+    module, params = {**BUNDLED, **MEASURED}[name].split(":")
     cls: type[Generator] = getattr(import_module(module), params)
     return build(cls, read_overrides(cls, overrides, name), name)
 
