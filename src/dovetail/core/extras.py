@@ -19,6 +19,8 @@ EXTRA_OF = {
     "stable_baselines3": "sb3",
     "sb3_contrib": "sb3",
     "duckdb": "examples",
+    "pyspark": "spark",
+    "py4j": "spark",
 }
 
 
