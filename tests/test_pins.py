@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TESTED_EXTRAS = ("envs", "sb3", "peers", "ray", "examples", "bench", "dev")
+TESTED_EXTRAS = ("envs", "sb3", "peers", "ray", "spark", "examples", "bench", "dev")
 
 
 def normal(name: str) -> str:

@@ -56,13 +56,12 @@ def lines(directory: Path, event: str) -> list[dict[str, Any]]:
 
 def test_the_second_job_overtakes_and_everything_is_restored(spark: Any, log: Log, tmp_path: Path) -> None:
     jobs = [sleeping(spark, log, "large", LARGE, 0.1), sleeping(spark, log, "small", SMALL, 0.1)]
-    with steer_spark(spark, "dag/srtf", act=True, every="task", out=tmp_path) as steering:
-        with concurrently(*jobs):
-            wait_until(lambda: any(value < 0 for value in priorities(spark).values()), "priorities")
-            wait_until(lambda: len(log.starts("small")) == SMALL, "the small job")
-            steering.detach()
-            kept = priorities(spark)
-            assert kept and all(0 <= value < 1000 for value in kept.values()), "Spark's own: numbers of jobs"
+    with steer_spark(spark, "dag/srtf", act=True, every="task", out=tmp_path) as steering, concurrently(*jobs):
+        wait_until(lambda: any(value < 0 for value in priorities(spark).values()), "priorities")
+        wait_until(lambda: len(log.starts("small")) == SMALL, "the small job")
+        steering.detach()
+        kept = priorities(spark)
+        assert kept and all(0 <= value < 1000 for value in kept.values()), "Spark's own: numbers of jobs"
     assert len(log.starts("large")) == LARGE and log.share("small", ["large"]) < 0.7
     assert not steering_threads() and steering.error is None
     (decided, *_) = [line for line in lines(tmp_path, "decided") if "(small)" in line["text"]]

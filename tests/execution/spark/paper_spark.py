@@ -1,4 +1,4 @@
-"""A Spark of values: jobs of stages on slots, in virtual time, which orders task sets as SteeringHook.java has it do."""
+"""A Spark of values: stages on slots, in virtual time; task sets are ordered as SteeringHook.java has it done."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PaperStage:
 @dataclass
 class PaperJob:
     stages: list[PaperStage]
-    names: Names = Names("", "", "")
+    names: Names
     number: int = -1
     submitted: set[int] = field(default_factory=set)
     ended_s: float = -1.0
