@@ -50,7 +50,7 @@ test-engines: $(SPARK_STAMP) ## run the tests that need services of the system: 
 test-spark: $(SPARK_STAMP) ## run the tests of Spark only; where there is no Java, say so and end well
 	@if command -v java >/dev/null 2>&1; then \
 		echo "==> testing Spark (about two minutes)"; \
-		$(BIN)/python -m pytest -q -rs tests/engines/test_spark.py; \
+		$(BIN)/python -m pytest -q -rs tests/engines/test_spark.py tests/engines/test_spark_cluster.py; \
 	else \
 		echo "==> NOT TESTED: Spark, for there is no java here (on Debian and Ubuntu: apt install openjdk-17-jre-headless)"; \
 	fi

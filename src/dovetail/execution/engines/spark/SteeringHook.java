@@ -163,6 +163,34 @@ public class SteeringHook extends SparkListener {
         return told.toString();
     }
 
+    /** Executors and the tasks that each runs now, a line for each. */
+    public String executors() {
+        StringBuilder told = new StringBuilder();
+        scala.collection.immutable.Map running = this.scheduler.runningTasksByExecutors();
+        Iterator it = scala.jdk.javaapi.CollectionConverters.asJava(this.context.getExecutorIds()).iterator();
+        while (it.hasNext()) {
+            Object name = it.next();
+            scala.Option many = running.get(name);
+            told.append(name).append('\t').append(many.isDefined() ? many.get() : Integer.valueOf(0)).append('\n');
+        }
+        return told.toString();
+    }
+
+    /** Ask the cluster manager for so many in all. */
+    public boolean request(int total) {
+        scala.collection.immutable.Map nowhere = scala.collection.immutable.Map$.MODULE$.empty();
+        return this.context.requestTotalExecutors(total, 0, nowhere);
+    }
+
+    /** Give these back; names between commas.  The cluster manager does not replace them. */
+    public boolean kill(String names) {
+        java.util.List list = new java.util.ArrayList();
+        String[] words = names.split(",");
+        for (int at = 0; at < words.length; at++) list.add(words[at]);
+        scala.collection.mutable.Buffer buffer = scala.jdk.javaapi.CollectionConverters.asScala(list);
+        return this.context.killExecutors((scala.collection.immutable.Seq) buffer.toSeq());
+    }
+
     /** Lines of stage, slots and rank.  What is not named keeps the priority that Spark gave it. */
     public int steer(String text) {
         Map wanted = new HashMap();

@@ -54,11 +54,11 @@ class SparkClient:
     def resize(self, resize: Resize) -> None:
         """Ask for more executors, or give some back."""
         if self._executors_before is None:
-            self._executors_before = len(self._executor_names())
+            self._executors_before = len(self._executors().running)
         if resize.kill:
-            self._call(lambda: self._spark().killExecutors(self._as_seq(resize.kill)))
+            self._call(lambda: self._hook.kill(",".join(resize.kill)))
         else:
-            self._request(resize.total)
+            self._request(self._hook, resize.total)
 
     def detach(self) -> int:
         """Everything as it was; how many task sets got their priority back.  May be called twice."""
@@ -69,7 +69,7 @@ class SparkClient:
             restored = int(self._call(hook.restore))
             before, self._executors_before = self._executors_before, None
             if before is not None:
-                self._request(before)
+                self._request(hook, before)
             return restored
         finally:
             if self._listens:
@@ -88,24 +88,14 @@ class SparkClient:
         has_client = self._spark().schedulerBackend().getClass().getSimpleName() not in ("LocalSchedulerBackend",)
         return has_client and not conf.getBoolean("spark.dynamicAllocation.enabled", False)
 
-    def _executor_names(self) -> list[str]:
-        names = self._call(lambda: self._spark().getExecutorIds())
-        return [str(names.apply(at)) for at in range(names.size())]
-
     def _executors(self) -> Executors:
-        busy = self._call(lambda: self._spark().taskScheduler().runningTasksByExecutors())
-        running = [(name, int(busy.getOrElse(name, None) or 0)) for name in self._executor_names()]
-        return Executors(int(self._spark().conf().getInt("spark.executor.cores", 1)), tuple(running))
+        lines = [line.split("\t") for line in self._call(lambda: self._hook.executors()).splitlines()]
+        cores = int(self._spark().conf().getInt("spark.executor.cores", 1))
+        return Executors(cores, tuple((name, int(running)) for name, running in lines))
 
-    def _request(self, total: int) -> None:
-        nothing = self._context._jvm.scala.collection.immutable.Map
-        self._call(lambda: self._spark().requestTotalExecutors(total, 0, getattr(nothing, "$MODULE$").empty()))
-
-    def _as_seq(self, names: tuple[str, ...]) -> Any:
-        listed = self._context._jvm.java.util.ArrayList()
-        for name in names:
-            listed.add(name)
-        return self._context._jvm.scala.jdk.javaapi.CollectionConverters.asScala(listed).toSeq()
+    def _request(self, hook: Any, total: int) -> None:
+        if not self._call(lambda: hook.request(total)):
+            raise SparkError(f"the cluster manager does not hear of {total} executors")
 
     # --- calls ---
 
