@@ -5,8 +5,8 @@
 
 Every run is an application of its own on the same standalone cluster of this machine, warmed up, with the same jobs at
 the same times.  Policies take turns in every repetition, each time in another order, so that whatever else changes
-meanwhile changes for all.  `tpch` takes data and the known workload from `spark_tpch.py` (--tpch); `sleep` makes jobs of
-the shapes of `tpch-like`.  Runs are kept in OUT and not repeated.  Needs the extra spark.
+meanwhile changes for all.  `tpch` takes data and what is known of its queries from `spark_tpch.py` (--tpch); `sleep`
+makes jobs of the shapes of `tpch-like`.  Runs are kept in OUT and not repeated.  Needs the extra spark.
 """
 
 from __future__ import annotations
@@ -229,9 +229,9 @@ def told(
     what = f"TPC-H of {args.size:g} GB" if args.kind == "tpch" else "sleeping tasks"
     return (
         f"{args.jobs} jobs ({what}) arriving over {workload.arrival_s[-1]:.0f} s, {args.slots} executors of one core, "
-        f"{args.repeats} repetitions in turns; means with 95 % intervals over repetitions. A step is from what was seen "
-        f"to Spark told, where something was decided. Simulated: the same jobs, `dag/fifo` and `dag/fair` for Spark's own.\n\n"
-        + table(head, rows)
+        f"{args.repeats} repetitions in turns, slots offered every {args.every}; means with 95 % intervals over "
+        "repetitions. A step (median / 95 % of them) is from what was seen to Spark told, where something was decided. "
+        "Simulated: the same jobs, with `dag/fifo` and `dag/fair` for Spark's own.\n\n" + table(head, rows)
     )
 
 

@@ -113,7 +113,7 @@ def concurrently(*jobs: Callable[[], None], apart_s: float = 0.5) -> Iterator[No
         yield
     finally:
         for thread in threads:
-            thread.join(300.0)
+            thread.join(600.0)
     assert not failures, failures
     assert not any(thread.is_alive() for thread in threads), "a Spark job hangs"
 
@@ -128,7 +128,7 @@ def priorities(spark: Any) -> dict[int, int]:
     return found
 
 
-def wait_until(condition: Callable[[], bool], what: str, patience_s: float = 60.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, patience_s: float = 300.0) -> None:
     give_up_s = time.monotonic() + patience_s
     while not condition():
         assert time.monotonic() < give_up_s, f"waited in vain for {what}"

@@ -107,7 +107,7 @@ def test_when_nobody_looks_everything_is_given_back(spark: Any, log: Log) -> Non
             client.look(0.0)
             client.steer(Steer((Claim(stage, 1, 0),)))
             assert abs(priorities(spark)[stage]) >= 10**9
-            wait_until(lambda: abs(priorities(spark).get(stage, 0)) < 1000, "the lease to run out", 10.0)
+            wait_until(lambda: abs(priorities(spark).get(stage, 0)) < 1000, "the lease to run out")
             assert client.look(0.0).expired
     finally:
         client.detach()

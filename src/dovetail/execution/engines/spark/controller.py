@@ -74,7 +74,7 @@ class SparkController:
         if look.slots != self._slots:
             self._resized(look.slots)
         books.trim(self._slots, active)
-        shape = _shape(active)
+        shape = (self._slots, _shape(active))
         changed = shape != self._shape
         if changed:
             self._shape = shape
