@@ -130,7 +130,7 @@ class Jobs:
                     stage.running = 0
                     self._ended(JobEnded(look.time_s, _before(event.stage)))
             elif (stage := self.stages.get(event.stage)) is not None:
-                stage.estimate.add(event.total_s, event.count)
+                stage.estimate.add(event.total_s, event.tasks)
         self._see_tasks(look)
         self._forget(look.time_s)
 

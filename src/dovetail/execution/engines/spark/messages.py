@@ -91,7 +91,7 @@ class TasksEnded(NamedTuple):
     """Tasks of a stage that ended well since the last look."""
 
     stage: int
-    count: int
+    tasks: int
     total_s: float
 
 

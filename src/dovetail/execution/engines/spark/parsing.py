@@ -43,7 +43,8 @@ def parse_look(text: str) -> Look:
             elif kind == "ended":
                 events.append(TasksEnded(int(words[1]), int(words[2]), int(words[3]) / 1e3))
             elif kind == "set":
-                sets.append(TaskSet(*(int(word) for word in words[1:6]), names=Names(*words[6:9])))
+                stage, priority, running, finished, tasks = (int(word) for word in words[1:6])
+                sets.append(TaskSet(stage, priority, running, finished, tasks, Names(*words[6:9])))
             elif kind == "now":
                 time_s, slots, expired = int(words[1]) / 1e3, int(words[2]), words[3] == "1"
             elif line:

@@ -7,7 +7,7 @@ import numpy as np
 from dovetail.core.dag import DagDecision, DagInfo, DagView
 from dovetail.core.protocols import Scheduler
 from dovetail.execution.engines.spark.jobs import Jobs
-from dovetail.execution.engines.spark.messages import JobStarted, Look, Names, StageKnown, StageSubmitted
+from dovetail.execution.engines.spark.messages import Event, JobStarted, Look, Names, StageKnown, StageSubmitted
 from dovetail.execution.engines.spark.view import Offer, info_of, view_of
 
 SLOTS = 4
@@ -16,7 +16,7 @@ SLOTS = 4
 def rehearse(scheduler: Scheduler[DagInfo, DagView, DagDecision]) -> None:
     """Two jobs of two stages, all slots free.  It has to be reset afterwards."""
     jobs = Jobs()
-    events = []
+    events: list[Event] = []
     for number in range(2):
         first, second = 2 * number, 2 * number + 1
         stages = (StageKnown(first, 8, False, (), "map"), StageKnown(second, 2, False, (first,), "sum"))

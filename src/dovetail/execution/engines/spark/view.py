@@ -16,6 +16,11 @@ from dovetail.execution.engines.spark.jobs import TO_COME, Job, Stage
 from dovetail.execution.engines.spark.slots import held, unclaimed
 
 
+_COLUMNS = [
+    name for name in DagView._fields if name not in ("time_s", "source_job", "source_stage", "source_executors")
+]
+
+
 class Offer(NamedTuple):
     """Slots to be given away: idle ones, or those of a stage that has no task left to launch."""
 
@@ -89,9 +94,8 @@ def view_of(jobs: Sequence[Job], offer: Offer, chosen: set[Stage], time_s: float
         edge_parent=parents,
         edge_child=children,
     )
-    for column in view:
-        if isinstance(column, np.ndarray):
-            column.flags.writeable = False
+    for name in _COLUMNS:
+        getattr(view, name).flags.writeable = False
     return view, stages
 
 
