@@ -15,10 +15,8 @@ from dovetail.execution.controller.look_ahead import LiveLookAhead
 from dovetail.execution.engines.spark.jobs import TO_COME, Job, Stage
 from dovetail.execution.engines.spark.slots import held, unclaimed
 
-
-_COLUMNS = [
-    name for name in DagView._fields if name not in ("time_s", "source_job", "source_stage", "source_executors")
-]
+_NUMBERS = ("time_s", "source_job", "source_stage", "source_executors")
+_COLUMNS = tuple(name for name in DagView._fields if name not in _NUMBERS)
 
 
 class Offer(NamedTuple):
