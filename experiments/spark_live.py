@@ -40,6 +40,7 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.executor.cores": "1",
+    "spark.executor.memory": "1536m",
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
     "spark.locality.wait": "0s",  # all data are on this machine

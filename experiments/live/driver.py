@@ -81,7 +81,7 @@ def played(spark: Any, plan: dict[str, Any], args: argparse.Namespace, jobs: Seq
 
 def wait_for_slots(spark: Any, slots: int) -> None:
     give_up_s = time.monotonic() + 300.0
-    while spark.sparkContext._jsc.sc().defaultParallelism() < slots:
+    while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1 < slots:  # the driver is one, too
         if time.monotonic() > give_up_s:
             raise SystemExit(f"{slots} slots did not come within 300 s")
         time.sleep(0.05)

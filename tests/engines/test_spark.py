@@ -92,7 +92,8 @@ def test_claims_are_kept_between_looks(spark: Any, log: Log) -> None:
             first, second = sorted(priorities(spark))
             assert client.steer(Steer((Claim(first, 1, 0), Claim(second, 1, 1)))) == 2
         a, b = log.starts("a"), log.starts("b")
-        assert abs(a[-1] - b[-1]) < 0.6, "they end together although nobody looked"
+        meanwhile = sum(start < a[-1] for start in b)
+        assert meanwhile >= 8, "they run side by side although nobody looks; first come, first served: none"
     finally:
         assert client.detach() == 0, "nothing runs any more"
     assert client.detach() == 0
