@@ -86,6 +86,19 @@ def test_what_ran_before_is_seen_as_a_job_of_one_stage() -> None:
     assert not jobs.active() and [over.key for over in jobs.over] == ["group old"]
 
 
+def test_a_task_between_running_and_finished_is_not_to_be_launched_again() -> None:
+    jobs = Jobs()
+    jobs.update(look(started(0, NOBODY, StageKnown(0, 3, False, (), "map")), StageSubmitted(0, 3)))
+    seen = []
+    for running, finished in ((2, 0), (2, 1), (1, 1), (1, 2), (0, 2)):
+        jobs.update(look(sets=(TaskSet(0, 0, running, finished, 3, NOBODY),)))
+        seen.append(jobs.stages[0].waiting)
+    assert seen == [1, 0, 0, 0, 0]
+    for _ in range(5):  # it failed
+        jobs.update(look(sets=(TaskSet(0, 0, 0, 2, 3, NOBODY),)))
+    assert jobs.stages[0].waiting == 1
+
+
 def test_a_group_is_remembered_for_a_while() -> None:
     jobs = Jobs(linger_s=10.0)
     stage = StageKnown(0, 2, False, (), "map")

@@ -83,8 +83,8 @@ class SparkController:
             self._offer(active, look.time_s - self._since_s, changed)
         for job in self.jobs.over:
             facts = {"took_s": round(look.time_s - job.arrival_s, 3), "name": job.name}
-            text = f"job {job.number} ({job.name}): {facts['took_s']:g} s since it began"
-            self._out.append(Note("ended", text, job.number, facts))
+            text = f"job {job.number} ({job.name}): no Spark job of it is left, {facts['took_s']:g} s since it began"
+            self._out.append(Note("quiet", text, job.number, facts))
         if self._options.act:
             self._tell_claims(active, look.expired)
         if self._sizing is not None and look.executors is not None:

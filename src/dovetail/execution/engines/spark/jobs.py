@@ -21,6 +21,7 @@ from dovetail.execution.engines.spark.messages import (
 )
 
 MOST_DONE = 100  # completed stages that a job remembers
+DOUBTS = 4  # looks
 
 WAITS, SUBMITTED, DONE, TO_COME = "waits", "submitted", "done", "to come"
 
@@ -29,8 +30,8 @@ class Stage:
     """`number` is Spark's; -1 for one that Spark has not shown yet."""
 
     __slots__ = (
-        "claim", "critical_path_s", "estimate", "finished", "job", "name", "number", "offered", "parents", "place",
-        "promised", "rank", "row", "running", "spark_jobs", "state", "tasks", "was_running",
+        "_doubts", "claim", "critical_path_s", "estimate", "finished", "job", "name", "number", "offered", "parents",
+        "place", "promised", "rank", "row", "running", "spark_jobs", "state", "tasks", "to_launch", "was_running",
     )  # fmt: skip
 
     def __init__(self, job: Job, number: int, tasks: int, name: str, estimate: Estimate, state: str = WAITS) -> None:
@@ -46,6 +47,8 @@ class Stage:
         self.running = 0
         self.was_running = 0  # at the look before
         self.finished = 0
+        self.to_launch = tasks
+        self._doubts = 0
         self.claim = 0  # slots it is to have, those that come from elsewhere included
         self.promised = 0  # of the slots it leaves, those that others are to have
         self.rank = -1
@@ -56,7 +59,20 @@ class Stage:
     @property
     def waiting(self) -> int:
         """Tasks that have not been launched."""
-        return 0 if self.state == DONE else max(0, self.tasks - self.finished - self.running)
+        return 0 if self.state == DONE else self.to_launch
+
+    def submit(self, tasks: int) -> None:
+        """For the first time, or again."""
+        self.state, self.finished, self.tasks, self.to_launch = SUBMITTED, 0, tasks, tasks
+
+    def count_waiting(self) -> None:
+        """Spark takes a task that ended off those that run a moment before it is one that is finished; meanwhile it
+        looks as if it had to be launched again.  That is believed when it is seen again and again."""
+        waiting = max(0, self.tasks - self.finished - self.running)
+        if waiting > self.to_launch and self._doubts < DOUBTS:
+            self._doubts += 1
+        else:
+            self.to_launch, self._doubts = waiting, 0
 
     @property
     def is_dry(self) -> bool:
@@ -123,7 +139,7 @@ class Jobs:
                 self._ended(event)
             elif isinstance(event, StageSubmitted):
                 if (stage := self.stages.get(event.stage)) is not None:
-                    stage.state, stage.finished, stage.tasks = SUBMITTED, 0, event.tasks
+                    stage.submit(event.tasks)
             elif isinstance(event, StageCompleted):
                 if (stage := self.stages.get(event.stage)) is not None:
                     stage.state = WAITS if event.failed and stage.spark_jobs else DONE
@@ -212,14 +228,19 @@ class Jobs:
     def _see_tasks(self, look: Look) -> None:
         for stage in self.stages.values():
             stage.was_running, stage.running = stage.running, 0
+        seen = {one.stage for one in look.task_sets}
         for one in look.task_sets:
             stage = self.stages.get(one.stage) or self._from_before(one.stage, one.names, one.tasks, look.time_s)
             if stage.state == DONE:
                 continue
-            stage.state = SUBMITTED
+            if stage.state != SUBMITTED:
+                stage.submit(one.tasks)
             stage.running += one.running
             stage.finished = one.finished
             stage.tasks = one.tasks
+        for stage in self.stages.values():
+            if stage.state == SUBMITTED and stage.number in seen:
+                stage.count_waiting()
 
     def _from_before(self, number: int, names: Names, tasks: int, time_s: float) -> Stage:
         """It was running when we came: nothing is known of the rest of its job."""

@@ -155,7 +155,7 @@ class Resize(NamedTuple):
 class Note:
     """Something to be said and recorded."""
 
-    event: str  # one word, such as job, decided, ended
+    event: str  # one word, such as job, decided, quiet
     text: str
     job: int = -1
     facts: Mapping[str, Any] = field(default_factory=dict)
