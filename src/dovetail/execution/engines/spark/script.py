@@ -34,7 +34,8 @@ def every_context(steer: Callable[[Any], Steering]) -> Iterator[None]:
     """Attach to each SparkContext that is made inside, and detach before it stops."""
     from pyspark import SparkContext
 
-    do_init, stop = SparkContext._do_init, SparkContext.stop
+    kind: Any = SparkContext
+    do_init, stop = kind._do_init, kind.stop
     attached: dict[int, Steering] = {}
 
     def made(self: Any, *words: Any, **named: Any) -> None:
@@ -47,10 +48,10 @@ def every_context(steer: Callable[[Any], Steering]) -> Iterator[None]:
             steering.detach()
         stop(self)
 
-    SparkContext._do_init, SparkContext.stop = made, stopped
+    kind._do_init, kind.stop = made, stopped
     try:
         yield
     finally:
-        SparkContext._do_init, SparkContext.stop = do_init, stop
+        kind._do_init, kind.stop = do_init, stop
         for steering in attached.values():
             steering.detach()
