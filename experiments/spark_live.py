@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--time-scale", type=float, default=0.2, help="sleep: of the durations of tpch-like")
     parser.add_argument("--seed", type=int, default=0, help="of jobs and arrivals")
     parser.add_argument("--out", type=Path, default=Path("runs/spark_live"))
-    parser.add_argument("--quick", action="store_true", help="four small jobs, once")
+    parser.add_argument("--quick", action="store_true", help="four of the smallest jobs, once")
     parser.add_argument("--anyway", action="store_true", help="measure, though the machine is busy")
     parser.add_argument("--write", action="store_true", help="record the table in experiments/results/")
     args = parser.parse_args()
@@ -93,9 +93,9 @@ def mix(args: argparse.Namespace) -> tuple[DagWorkload, Path]:
         own = [dag for dag, name in enumerate(catalogue.dag_name) if name.startswith(f"tpch-{args.size:g}g-q")]
         catalogue = catalogue.select(own)
     else:
-        known = args.out / f"workload-{args.time_scale:g}"
+        known = args.out / f"workload-{args.time_scale:g}{'-quick' if args.quick else ''}"
         whole = open_source("tpch-like").catalogue
-        small = [int(dag) for dag in np.argsort(whole.dag_work_s)[: max(8, whole.num_dags // 3)]]
+        small = [int(dag) for dag in np.argsort(whole.dag_work_s)[: 3 if args.quick else 40]]
         catalogue = whole.select(small)
         catalogue = replace(catalogue, duration_s=catalogue.duration_s * args.time_scale)
         write_source(DagSource("sleepers", catalogue), known, provenance={"time_scale": args.time_scale}, force=True)

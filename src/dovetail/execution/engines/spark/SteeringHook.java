@@ -16,7 +16,7 @@ import org.apache.spark.scheduler.*;
  *
  * Why not all of it from Python: a look is then one call instead of dozens; priorities change under the lock of the
  * task scheduler, which Python cannot take and without which Spark could be sorting just then; and a task set that has
- * got what was decided steps back within a millisecond or so of its last launch, not at the next look.
+ * got what was decided steps back as soon as Spark has told of its last launch, not at the next look.
  *
  * Compiled in the driver by Janino, which Spark brings with it; hence no generics and no lambdas.
  */
