@@ -13,10 +13,11 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 LEARN_STAMP := $(VENV)/.installed-learn
+SPARK_STAMP := $(VENV)/.installed-spark
 PINS := constraints.txt pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-nojit test-engines check bench soak clean distclean
+.PHONY: help setup run test test-nojit test-engines test-spark check bench soak clean distclean
 
 help: ## show this list
 	@echo "Dovetail: schedulers that fit a workload. Targets:"
@@ -39,11 +40,20 @@ test-nojit: $(DEV_STAMP) ## run the simulator's tests with numba's compiler swit
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) \
 		-W "ignore:overflow encountered in scalar:RuntimeWarning" tests/sim # hashes overflow on purpose
 
-test-engines: $(DEV_STAMP) ## run the tests that need services of the system: Slurm, which it installs if it can (SKIP_SLURM=1: none)
+test-engines: $(SPARK_STAMP) ## run the tests that need services of the system: Slurm and Spark's Java, which it installs if it can (SKIP_SLURM=1, SKIP_SPARK=1: not)
 	@sh tests/engines/install.sh
-	@echo "==> testing engines with $(JOBS) processes (about four minutes)"
-	@$(BIN)/python -m pytest -q -rs -n $(JOBS) tests/engines
+	@echo "==> testing engines with $(JOBS) processes (about six minutes)"
+	@$(BIN)/python -m pytest -q -rs -n $(JOBS) --dist loadgroup tests/engines
 	@$(BIN)/python -m tests.engines.virtual_slurm
+	@$(BIN)/python -m tests.engines.spark_application
+
+test-spark: $(SPARK_STAMP) ## run the tests of Spark only; where there is no Java, say so and end well
+	@if command -v java >/dev/null 2>&1; then \
+		echo "==> testing Spark (about two minutes)"; \
+		$(BIN)/python -m pytest -q -rs tests/engines/test_spark.py tests/engines/test_spark_cluster.py; \
+	else \
+		echo "==> NOT TESTED: Spark, for there is no java here (on Debian and Ubuntu: apt install openjdk-17-jre-headless)"; \
+	fi
 
 check: $(LEARN_STAMP) ## lint, format, types, import directions
 	@echo "==> ruff: lint"
@@ -111,4 +121,9 @@ $(DEV_STAMP): $(RUN_STAMP)
 $(LEARN_STAMP): $(DEV_STAMP)
 	@echo "==> installing torch, ray, onnx, sb3-contrib, gpytorch and duckdb, which some tests need, into $(VENV) (a large download)"
 	@$(PIP_INSTALL) --editable '.[learn,onnx,ray,sb3,peers,examples]'
+	@touch $@
+
+$(SPARK_STAMP): $(DEV_STAMP)
+	@echo "==> installing pyspark into $(VENV) (a large download)"
+	@$(PIP_INSTALL) --editable '.[spark]'
 	@touch $@

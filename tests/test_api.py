@@ -21,6 +21,7 @@ PUBLIC = {
     "__version__",
     "open_source",
     "run",
+    "steer_spark",
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 import dovetail
 
 SOURCE = Path(dovetail.__file__).parent
-HEAVY = {"torch", "numba", "ray", "gymnasium"}
+HEAVY = {"torch", "numba", "ray", "gymnasium", "pyspark"}
 NOT_FOR_HELP = HEAVY | {"pyarrow", "matplotlib", "rich"}
 
 COMMANDS = {
@@ -84,6 +84,8 @@ def test_core_imports_only_the_standard_library_and_numpy():
         ("torch", ("schedulers/learned/", "training/")),
         ("ray", ("execution/engines/", "training/")),
         ("gymnasium", ("envs/", "park/")),
+        ("pyspark", ("execution/engines/",)),
+        ("py4j", ("execution/engines/spark/",)),
         ("pettingzoo", ("envs/",)),
     ],
 )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dovetail.core.dag import Reason as Reason
     from dovetail.core.errors import DovetailError as DovetailError
     from dovetail.core.seeds import SeedTree as SeedTree
+    from dovetail.execution.engines.spark.steering import steer_spark as steer_spark
     from dovetail.schedulers import SCHEDULERS as SCHEDULERS
     from dovetail.sim.dag import DagOptions as DagOptions
     from dovetail.sim.dag import DagWorld as DagWorld
@@ -39,6 +40,7 @@ _EXPORTS = {
     "SeedTree": "dovetail.core.seeds",
     "open_source": "dovetail.workloads.source",
     "run": "dovetail.sim.dag",
+    "steer_spark": "dovetail.execution.engines.spark.steering",
 }
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "__version__",
     "open_source",
     "run",
+    "steer_spark",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)

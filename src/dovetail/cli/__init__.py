@@ -42,6 +42,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "drain": ("dovetail.cli.drain", "let a running engine finish its jobs and take no new ones"),
     "down": ("dovetail.cli.down", "end a running engine"),
     "list": ("dovetail.cli.list", "list the schedulers, or parts to make them of, and their parameters"),
+    "doctor": ("dovetail.cli.doctor", "say which engines can be used here, and what is missing for the others"),
     "bench": ("dovetail.cli.bench", "measure the simulator's speed on this machine"),
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dovetail.cli import run_elastic, run_gpu
+from dovetail.cli import run_elastic, run_gpu, run_spark
 from dovetail.cli.arguments import add_output, read_arguments
 from dovetail.cli.exit_codes import EXIT_FAILED
 from dovetail.cli.matrix_progress import note, open_run_set
@@ -30,8 +30,9 @@ DEFAULT_EXECUTORS = 10  # fewer than a simulation's 50, for here each is a proce
 
 
 def family_of(arguments: Sequence[str]) -> str:
-    """`run elastic` trains for real, `run gpu` stands in front of Slurm; everything else names a workload of DAGs."""
-    return arguments[0] if arguments[:1] in (["elastic"], ["gpu"]) else "dag"
+    """`run elastic` trains for real, `run gpu` stands in front of Slurm, `run spark` steers an application; everything
+    else names a workload of DAGs."""
+    return arguments[0] if arguments[:1] in (["elastic"], ["gpu"], ["spark"]) else "dag"
 
 
 def configure(parser: argparse.ArgumentParser, family: str) -> None:
@@ -40,6 +41,9 @@ def configure(parser: argparse.ArgumentParser, family: str) -> None:
         return
     if family == "gpu":
         run_gpu.configure(parser)
+        return
+    if family == "spark":
+        run_spark.configure(parser)
         return
     add_setting(parser, positional=True, executors=DEFAULT_EXECUTORS)
     parser.add_argument("--scheduler", required=True, metavar="NAME", help="such as dag/weighted-fair:alpha=-1")
@@ -59,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
         return run_elastic.run(args)
     if args.workload == "gpu":
         return run_gpu.run(args)
+    if args.workload == "spark":
+        return run_spark.run(args)
     from dovetail.core.seeds import SeedTree
     from dovetail.evaluation.contenders import Contender
     from dovetail.execution.replay import Replay

@@ -20,6 +20,7 @@ EXTRA_OF = {
     "sb3_contrib": "sb3",
     "duckdb": "examples",
     "pyspark": "spark",
+    "py4j": "spark",
 }
 
 
