@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 import uuid
@@ -173,7 +172,8 @@ class VirtualFlink:
     def _upload(self) -> str:
         mark = uuid.uuid4().hex
         head = f'--{mark}\r\nContent-Disposition: form-data; name="jarfile"; filename="job.jar"\r\n'
-        body = f"{head}Content-Type: application/x-java-archive\r\n\r\n".encode() + job_jar() + f"\r\n--{mark}--\r\n".encode()
+        head += "Content-Type: application/x-java-archive\r\n\r\n"
+        body = head.encode() + job_jar() + f"\r\n--{mark}--\r\n".encode()
         headers = {"Content-Type": f"multipart/form-data; boundary={mark}"}
         request = urllib.request.Request(f"{self.url}/jars/upload", data=body, method="POST", headers=headers)
         with urllib.request.urlopen(request, timeout=60) as answer:

@@ -72,10 +72,12 @@ def measure(before: Look, after: Look, down_s: float, last: Snapshot | None, lat
     columns["blocked"] = np.minimum(columns["blocked"], 1.0 - np.minimum(columns["busy"], 1.0))
     parallelism = np.array([vertex.parallelism for vertex in vertices], dtype=np.int64)
     queued = _queued(after, columns["busy"] * parallelism)
-    came = _came(after, columns["rate"], columns["blocked"], queued, last, lasted_s)
-    waited = operator_latency_s(
-        columns["rate"], columns["busy"] * parallelism, queued, queued if last is None else last.queued, last
-    )
+    if before.readings or last is None:
+        queued_before = _queued(before, columns["busy"] * parallelism)
+    else:
+        queued_before = last.queued
+    came = _came(after, columns["rate"], columns["blocked"], (queued - queued_before) / lasted_s)
+    waited = operator_latency_s(columns["rate"], columns["busy"] * parallelism, queued, queued_before, last)
     sources = sorted(after.job.sources)
     job_rate = float(np.nansum(came[sources]))
     late_s, by_markers = job_latency_s(after, waited, latency)
@@ -129,8 +131,8 @@ def _queued(look: Look, working: Floats) -> Floats:
     return found
 
 
-def _came(look: Look, rate: Floats, blocked: Floats, queued: Floats, last: Snapshot | None, lasted_s: float) -> Floats:
-    came = rate.copy() if last is None else np.maximum(rate + (queued - last.queued) / lasted_s, 0.0)
+def _came(look: Look, rate: Floats, blocked: Floats, growth: Floats) -> Floats:
+    came = np.maximum(rate + growth, 0.0)
     for number in look.job.sources:
         if math.isnan(look.readings.get(look.job.vertices[number].vertex_id, Reading()).pending):
             came[number] = rate[number] / (1.0 - min(_or(float(blocked[number]), 0.0), MOST_HELD))
