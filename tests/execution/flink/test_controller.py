@@ -40,7 +40,9 @@ class Scripted:
 class Play:
     """A job on paper and its controller; what is asked for is done."""
 
-    def __init__(self, paper: PaperFlink, scheduler: Any, options: FlinkOptions = OPTIONS, fallback: Any = None) -> None:
+    def __init__(
+        self, paper: PaperFlink, scheduler: Any, options: FlinkOptions = OPTIONS, fallback: Any = None
+    ) -> None:
         self.paper, self.client = paper, PaperClient(paper)
         names = ("stream/mine", "stream/other")
         rng = np.random.default_rng(0)
