@@ -1,4 +1,4 @@
-"""`dovetail autoscale` and `dovetail calibrate`: what a person would type wrong, and a Flink on paper that is steered."""
+"""`dovetail autoscale` and `calibrate`: what a person would type wrong, and a Flink on paper that is steered."""
 
 from __future__ import annotations
 

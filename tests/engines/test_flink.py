@@ -26,8 +26,6 @@ from dovetail.execution.engines.flink.client import FlinkClient
 from dovetail.workloads.stream_source import open_stream
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.xdist_group("flink")  # one cluster, and as many cores as it can get
-
 SCHEDULE = "12:20,18:60,15:20"  # seconds:records a second
 TOTAL = 12 * 20 + 18 * 60 + 15 * 20
 COSTS = {"enrich_ms": 10, "score_ms": 25}

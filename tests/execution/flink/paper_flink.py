@@ -1,4 +1,4 @@
-"""A Flink of values: one job, source -> map -> sink, in steps of a tenth of a second, that answers as Flink's REST does.
+"""A Flink of values: one job, source -> map -> sink, in steps of a tenth of a second, which answers as Flink does.
 
 Records wait at the source, which tells how many.  An instance of `map` does 10 records a second; source and sink do
 10,000.  A rescale takes the job down for `restart_s` at once, and gives no more than there are slots.

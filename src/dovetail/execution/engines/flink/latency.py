@@ -3,7 +3,7 @@
 By queues: Little's law at each operator, mean number at it over records processed a second, added up along the slowest
 way from a source to a sink.  Markers (`metrics.latency.interval`) travel with the records, so their age at the sinks
 has the time in buffers and operators.  What waits in front of a source they do not see: it comes on top, by Little's
-law.  Flink tells the mean of the last 128 markers of each pair of subtasks, which with few of them a minute is long ago.
+law.  Flink tells the mean of the last 128 markers of each pair of subtasks; with few of them that is long ago.
 """
 
 from __future__ import annotations
