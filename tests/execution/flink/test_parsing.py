@@ -1,5 +1,8 @@
-"""Answers of a Flink 2.3.0, parsed.  They were recorded of the job in `tests/engines/flink_job`, its sink not chained, and
-cut to what is read; `rescales` is of one from two to three instances of `enrich` and `score`."""
+"""Answers of a Flink 2.3.0, parsed.
+
+They were recorded of the job in `tests/engines/flink_job`, its sink not chained, and cut to what is read; `rescales` has
+one from two to three instances of `enrich` and `score`.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def test_a_job() -> None:
 def test_vertices_come_after_those_that_feed_them() -> None:
     answer = recorded("job")
     answer["vertices"].reverse()
-    assert [vertex.name for vertex in parse_job(answer).vertices][0] == "Source: source"
+    assert next(vertex.name for vertex in parse_job(answer).vertices) == "Source: source"
 
 
 @pytest.mark.parametrize("gone", ["vertices", "plan", "timestamps", "state"])

@@ -63,6 +63,7 @@ class FlinkController:
         self._under_way: UnderWay | None = None
         self._rescaled_s = -math.inf
         self._measured_s: list[float] = []  # what rescales took
+        self._next_s = math.inf  # when it is decided next
 
     # --- in ---
 
