@@ -134,10 +134,10 @@ def text_of(args: argparse.Namespace, found: dict[str, list[dict[str, float]]]) 
         rows.append([f"`{SCHEDULERS[name]}`" + (f" ({name})" if "," in name else ""), *cells, lost])
     low_s, high_s, end_s = args.seconds
     return (
-        f"{LOW} records a second for {low_s} s, {HIGH} for {high_s} s, {LOW} for {end_s} s; {args.repetitions} repetitions "
-        "by turns, means with 95 % intervals (bootstrap).  Latency is that of every record, measured at the last "
-        "operator with a cost; lost: records that are missing or doubled at the sink, and keys that lost count.\n\n"
-        f"{table(head, rows)}"
+        f"{LOW} records a second for {low_s} s, {HIGH} for {high_s} s, {LOW} for {end_s} s; {args.repetitions} "
+        "repetitions by turns, means with 95 % intervals (bootstrap).  Latency is that of every record, measured at "
+        "the last operator with a cost; lost: records that are missing or doubled at the sink, and keys that lost "
+        f"count.\n\n{table(head, rows)}"
     )
 
 

@@ -33,7 +33,7 @@ SKIP = "SKIP_FLINK"
 HOME = "DOVETAIL_FLINK"  # a folder with Flink's `bin` and `lib`, instead of the wheel's
 ROOT = Path(__file__).parents[2]
 SOURCES = Path(__file__).parent / "flink_job"
-STARTS_WITHIN_S = 180.0
+STARTS_WITHIN_S = 300.0
 KEYS = 97
 
 
@@ -272,6 +272,7 @@ SETTINGS = {
     "restart-strategy.fixed-delay.attempts": "1000",
     "restart-strategy.fixed-delay.delay": "200ms",
     "pekko.ask.timeout": "60s",
+    "pekko.startup-timeout": "120s",
     "heartbeat.timeout": "120000",
 }
 

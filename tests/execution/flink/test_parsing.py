@@ -1,7 +1,7 @@
 """Answers of a Flink 2.3.0, parsed.
 
-They were recorded of the job in `tests/engines/flink_job`, its sink not chained, and cut to what is read; `rescales` has
-one from two to three instances of `enrich` and `score`.
+They were recorded of the job in `tests/engines/flink_job`, its sink not chained, and cut to what is read.
+`rescale` is one from two to three instances of `enrich` and `score`.
 """
 
 from __future__ import annotations

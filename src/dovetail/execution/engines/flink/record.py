@@ -46,7 +46,7 @@ class Recorder:
         self._info = info
         self._checkpoint_s = checkpoint_s if checkpoint_s > 0.0 else math.inf
         self._rows: list[Snapshot] = []  # of the interval that is not over
-        self._job_snapshots: list[tuple[float, float, float, float, float]] = []
+        self._job_snapshots: list[tuple[float, ...]] = []
         self._intervals: list[dict[str, Any]] = []
         self._decisions: list[tuple[int, int, int, int, int, float]] = []
         self._origin_s: float | None = None
@@ -122,7 +122,7 @@ class Recorder:
         count = len(kept)
         decisions = [(max(at - 1, 0), *rest) for at, *rest in self._decisions if max(at - 1, 0) < count]
         rescaled = np.zeros(count, dtype=np.bool_)
-        rescaled[[row[0] for row in decisions]] = True
+        rescaled[np.array([row[0] for row in decisions], dtype=np.int64)] = True
         columns = {name: np.array([one[name] for one in kept]) for name in _OF_JOB}
         worth = reward(columns["latency_s"], info.job_slo_s[0], columns["utilisation"], info.weight)
         most = np.maximum(info.operator_max, np.max([one["operators"]["parallelism"] for one in kept], axis=0))
@@ -156,7 +156,7 @@ class Recorder:
             intervals=StreamIntervalRows(
                 interval=np.arange(count),
                 job=np.zeros(count, dtype=np.int64),
-                start_s=(1 + np.arange(count)) * info.interval_s,
+                start_s=np.arange(1.0, count + 1.0) * info.interval_s,
                 reward=worth,
                 rescaled=rescaled,
                 **columns,

@@ -72,8 +72,9 @@ def measure(before: Look, after: Look, down_s: float, last: Snapshot | None, lat
     columns["blocked"] = np.minimum(columns["blocked"], 1.0 - np.minimum(columns["busy"], 1.0))
     parallelism = np.array([vertex.parallelism for vertex in vertices], dtype=np.int64)
     queued = _queued(after, columns["busy"] * parallelism)
-    was_told = bool(before.readings) or last is None
-    queued_before = _queued(before, columns["busy"] * parallelism) if was_told else last.queued
+    queued_before = _queued(before, columns["busy"] * parallelism)
+    if not before.readings and last is not None:  # it was down
+        queued_before = last.queued
     came = _came(after, columns["rate"], columns["blocked"], (queued - queued_before) / lasted_s)
     waited = operator_latency_s(columns["rate"], columns["busy"] * parallelism, queued, queued_before, last)
     sources = sorted(after.job.sources)
