@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     note(f"Flink {cluster.version}, {job.name}: watching for {args.for_s:g} s")
     watch = Watch(client, job, options)
     with terminable():
-        watch.run(time.monotonic() + args.for_s, args.rescales)
+        watch.run(args.for_s, args.rescales)
     assert watch.info is not None
     fitted = fit(
         job.name, watch.info, watch.rows, watch.newest, watch.stops_s, checkpoint_s, client.state_bytes(job.job_id)

@@ -273,6 +273,17 @@ def test_more_slots_set_the_limits_anew() -> None:
     assert "slots" in play.events()
 
 
+def test_slots_that_were_just_given_up_are_no_fewer() -> None:
+    scheduler = Scripted()
+    play = Play(PaperFlink(slots=8), scheduler)
+    play.run(2)
+    play.paper.slots = 6
+    play.run(50)
+    assert scheduler.info.operator_max.tolist() == [8, 8, 8]
+    play.run(20)
+    assert scheduler.info.operator_max.tolist() == [6, 6, 6]
+
+
 def test_the_end_of_a_job_is_the_end() -> None:
     play = Play(PaperFlink(), Scripted())
     play.paper.state = "FINISHED"

@@ -25,6 +25,9 @@ from dovetail.execution.engines.flink.snapshot import Snapshot, measure
 from dovetail.execution.engines.flink.view import RESTART_S, info_of, limits, unique_names, view_of
 
 
+SLOTS_KEPT_S = 60.0  # slots that a job has given up are not free yet: Flink keeps them for it for 50 s
+
+
 class StreamScheduler(Protocol):
     def reset(self, info: StreamInfo, rng: np.random.Generator) -> None: ...
     def decide(self, view: StreamView) -> Sequence[StreamDecision]: ...
@@ -64,6 +67,7 @@ class FlinkController:
         self._rescaled_s = -math.inf
         self._measured_s: list[float] = []  # what rescales took
         self._next_s = math.inf  # when it is decided next
+        self._fewer_since_s = math.inf  # since when there have been fewer slots than it is thought
 
     # --- in ---
 
@@ -154,9 +158,15 @@ class FlinkController:
         assert self.info is not None
         if is_down(look) or self._under_way is not None:
             return []  # slots are not where they will be
-        told = self._told(look)
-        if np.array_equal(told.operator_max, self.info.operator_max) and told.slots == self.info.slots:
+        told, known = self._told(look), self.info
+        if np.array_equal(told.operator_max, known.operator_max) and told.slots == known.slots:
+            self._fewer_since_s = math.inf
             return []
+        if (told.operator_max <= known.operator_max).all():
+            self._fewer_since_s = min(self._fewer_since_s, look.now_s)
+            if look.now_s < self._fewer_since_s + SLOTS_KEPT_S:
+                return []
+        self._fewer_since_s = math.inf
         self.info = told
         self._reset()
         return [Note("slots", f"the cluster has {look.slots} slots, {look.free_slots} free: limits are set anew")]

@@ -49,7 +49,7 @@ def _named(job: FlinkJob, name: str) -> list[int]:
 
 def slots_for(look: Look) -> int:
     """That this job may use: those it has and those that are free; each group of operators that share needs its own."""
-    return look.free_slots + sum(group_slots(look.job).values())
+    return min(look.slots, look.free_slots + sum(group_slots(look.job).values()))
 
 
 def group_slots(job: FlinkJob) -> dict[str, int]:

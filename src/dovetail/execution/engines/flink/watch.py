@@ -29,8 +29,8 @@ class Watch:
         self.info: StreamInfo | None = None
         self.newest: Look
 
-    def run(self, until_s: float, rescales: int = 0) -> None:
-        """Until then, by the monotonic clock, or until the job ends; rescales come first."""
+    def run(self, lasts_s: float, rescales: int = 0) -> None:
+        """So long, or until the job ends; rescales come first, and do not count."""
         first = self._looking.look(with_rescale=True)
         if first.rescale is not None and first.rescale.cause != INITIAL and first.running_since_s > 0.0:
             lasted_s = first.running_since_s - first.rescale.stopped_ms / 1000.0
@@ -41,6 +41,7 @@ class Watch:
         for _ in range(rescales):
             self._there_and_back()
         downtime, last = Downtime(self.newest), self.newest
+        until_s = time.monotonic() + lasts_s
         while time.monotonic() < until_s:
             time.sleep(max(0.0, min(self._options.snapshot_s, until_s - time.monotonic())))
             try:
