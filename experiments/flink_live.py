@@ -42,6 +42,7 @@ SCHEDULERS = {
 }
 LOW, HIGH = 20, 60  # records a second
 FAST = ("--snapshot", "1", "--interval", "5", "--cooldown", "5", "--max-rescales", "1000", "--slo", "1")
+LEAD_S = 15.0  # before the first record comes: for the autoscaler to be there
 TAIL_S = 180.0  # for a job that did not keep up to end
 
 
@@ -82,13 +83,13 @@ def played(flink: VirtualFlink, args: argparse.Namespace, name: str, run: str) -
     schedule = f"{seconds[0]}:{LOW},{seconds[1]}:{HIGH},{seconds[2]}:{LOW}"
     total = seconds[0] * LOW + seconds[1] * HIGH + seconds[2] * LOW
     print(f"{run}: {schedule}", file=sys.stderr)
-    job = flink.submit(schedule, name=run, parallelism=1, enrich_ms=10, score_ms=25)
+    job = flink.submit(schedule, name=run, parallelism=1, enrich_ms=10, score_ms=25, lead_s=LEAD_S)
     words = [sys.executable, "-m", "dovetail", "autoscale", "--flink", flink.url, "--job", job, "--act"]
     words += [*FAST, "--latency", "queues", "--scheduler", SCHEDULERS[name], "--json"]
     began_s = time.time()
     running = subprocess.Popen(words, cwd=ROOT, text=True, stdout=subprocess.PIPE)
     try:
-        wait_until(lambda: flink.state(job) == "FINISHED", run, sum(seconds) + TAIL_S)
+        wait_until(lambda: flink.state(job) == "FINISHED", run, LEAD_S + sum(seconds) + TAIL_S)
         lines = [json.loads(line) for line in running.communicate(timeout=120)[0].splitlines()]
     finally:
         if running.poll() is None:

@@ -31,7 +31,8 @@ TOTAL = 12 * 20 + 18 * 60 + 15 * 20
 COSTS = {"enrich_ms": 10, "score_ms": 25}
 FAST = ("--snapshot", "1", "--interval", "5", "--cooldown", "5", "--max-rescales", "100", "--slo", "1")
 FAST += ("--latency", "queues", "--rollback", "off")
-KEEPS_UP_S = 20.0  # to be through with everything after the last record has come
+LEAD_S = 10.0  # before the first record comes: for the autoscaler to be there
+ENDS_WITHIN_S = LEAD_S + 45.0 + 60.0
 HPA = "stream/hpa:metric_s=5,stabilisation_s=15"
 
 
@@ -60,10 +61,10 @@ def test_a_job_keeps_up_and_loses_nothing(
     flink: VirtualFlink, scheduler: str, tmp_path: Path, record_property: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, out = scheduler.partition(":")[0].replace("/", "-"), tmp_path / "live"
-    job = flink.submit(SCHEDULE, name=name, parallelism=1, **COSTS)
+    job = flink.submit(SCHEDULE, name=name, parallelism=1, lead_s=LEAD_S, **COSTS)
     running = autoscale(flink, scheduler, out, "--act", "--job", job, "--metrics-port", "0")
     try:
-        wait_until(lambda: flink.state(job) == "FINISHED" or running.poll() is not None, "the job", 45 + KEEPS_UP_S)
+        wait_until(lambda: flink.state(job) == "FINISHED" or running.poll() is not None, "the job", ENDS_WITHIN_S)
         _, said = running.communicate(timeout=60)
     finally:
         if running.poll() is None:

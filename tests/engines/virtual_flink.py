@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 import uuid
@@ -123,11 +124,28 @@ class VirtualFlink:
     # --- what a user and a test do ---
 
     def submit(
-        self, schedule: str, *, name: str = "rates", parallelism: int = 1, enrich_ms: int = 10, score_ms: int = 20
+        self,
+        schedule: str,
+        *,
+        name: str = "rates",
+        parallelism: int = 1,
+        enrich_ms: int = 10,
+        score_ms: int = 20,
+        lead_s: float = 0.0,
     ) -> str:
-        """The job's id; what it writes is in `sink(name)`."""
+        """The job's id; what it writes is in `sink(name)`.  The first record comes after `lead_s`."""
         jar = self._upload()
-        words = [name, "0", schedule, "16", str(parallelism), str(enrich_ms), str(score_ms), self.sink(name).as_uri()]
+        start_ms = str(int(1000 * (time.time() + lead_s)))
+        words = [
+            name,
+            start_ms,
+            schedule,
+            "16",
+            str(parallelism),
+            str(enrich_ms),
+            str(score_ms),
+            self.sink(name).as_uri(),
+        ]
         answer = self.call("POST", f"/jars/{jar}/run", {"programArgsList": words, "entryClass": "Job"})
         job_id = str(answer["jobid"])
         wait_until(lambda: self._runs(job_id), f"job {name}")

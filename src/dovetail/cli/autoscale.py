@@ -7,11 +7,12 @@ import json
 import math
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.flink_job import choose_job, connect
-from dovetail.cli.matrix_progress import note
+from dovetail.cli.matrix_progress import COMPILING, note
 from dovetail.cli.signals import terminable
 from dovetail.core.errors import ConfigError
 
@@ -87,6 +88,8 @@ def run(args: argparse.Namespace) -> int:
     job = choose_job(client, args.job)
     _check_job(client, job, options)
     checkpoint_s = client.checkpoint_s(job.job_id)
+    for one in (contender, fallback):
+        _rehearse(one)
     writer = None if args.out is None else _writer(args, options, job, cluster)
     notes = Notes(lambda line, text: _print(args.json, line, text), args.out)
     notes.open()
@@ -180,6 +183,18 @@ def _contender(spec: str, option: str) -> Contender:
     if getattr(type(found.create()), "CLAIRVOYANT", False):
         raise ConfigError(f"{option} {spec} has to be told the future, which no live job can; expected another one")
     return found
+
+
+def _rehearse(contender: Contender) -> None:
+    """What has to be compiled is compiled before a job waits for it; another of its kind decides then."""
+    from dovetail.evaluation.contenders import OTHER
+    from dovetail.evaluation.warm_up import after_patience
+    from dovetail.execution.engines.flink.rehearsal import rehearse
+
+    if contender.kind == OTHER:  # not ours to call more often than was asked for
+        return
+    with after_patience(lambda: note(COMPILING)), suppress(Exception):  # whatever is wrong comes up again
+        rehearse(contender.create())
 
 
 def _check_job(client: FlinkClient, job: FlinkJob, options: FlinkOptions) -> None:

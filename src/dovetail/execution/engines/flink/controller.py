@@ -24,7 +24,6 @@ from dovetail.execution.engines.flink.rescales import FROM_TEXT
 from dovetail.execution.engines.flink.snapshot import Snapshot, measure
 from dovetail.execution.engines.flink.view import RESTART_S, info_of, limits, unique_names, view_of
 
-
 SLOTS_KEPT_S = 60.0  # slots that a job has given up are not free yet: Flink keeps them for it for 50 s
 
 
