@@ -1,7 +1,7 @@
 """Answers of a Flink 2.3.0, parsed.
 
-They were recorded of the job in `tests/engines/flink_job`, its sink not chained, and cut to what is read.
-`rescale` is one from two to three instances of `enrich` and `score`.
+They were recorded of the job in `tests/engines/flink_job`, a moment after `enrich` went from 3 instances to 1, and `score`
+from 5 to 3.  `metrics-score` is of another run, with latency markers, and `refused` is cut.
 """
 
 from __future__ import annotations
@@ -29,12 +29,18 @@ def recorded(name: str) -> Any:
 def test_a_job() -> None:
     job = parse_job(recorded("job"))
     names = [vertex.name for vertex in job.vertices]
-    assert names == ["Source: source", "enrich", "score", "sink: Writer", "sink: Committer"]
-    assert job.adaptive and job.state == "RUNNING" and job.created_ms == 1795127628536 and job.stopped_ms == 0
-    assert [edge[:2] for edge in job.edges] == [(0, 1), (1, 2), (2, 3), (3, 4)]
-    assert [edge.forward for edge in job.edges] == [False, False, False, True]
-    assert job.sources == {0}
+    assert names == ["Source: source", "enrich", "score", "sink: Writer -> sink: Committer"]
+    assert job.adaptive and job.state == "RUNNING" and job.created_ms == 1795131002385 and job.stopped_ms == 0
+    assert [edge[:2] for edge in job.edges] == [(0, 1), (1, 2), (2, 3)]
+    assert not any(edge.forward for edge in job.edges)
+    assert job.sources == {0} and [vertex.parallelism for vertex in job.vertices] == [1, 1, 3, 1]
     assert {vertex.max_parallelism for vertex in job.vertices} == {64}
+
+
+def test_who_hands_on_one_to_one() -> None:
+    answer = recorded("job")
+    answer["plan"]["nodes"][-1]["inputs"][0]["ship_strategy"] = "FORWARD"
+    assert [edge.forward for edge in parse_job(answer).edges] == [False, False, True]
 
 
 def test_vertices_come_after_those_that_feed_them() -> None:
@@ -75,7 +81,7 @@ def test_metrics_of_an_operator() -> None:
 
 def test_metrics_of_a_source() -> None:
     reading = parse_reading(recorded("metrics-source"), source=True)
-    assert reading.pending == 0.0 and reading.records_in == 4982.0
+    assert reading.pending == 0.0 and reading.records_in == 152.0
 
 
 def test_what_is_missing_is_named() -> None:
@@ -103,11 +109,11 @@ def test_no_metrics(answer: Any) -> None:
 
 
 def test_how_long_a_rescale_took() -> None:
-    assert parse_newest(recorded("rescales")) == "9646cd2a35b6b9a4f7cde25f28d9e4b6"
+    assert parse_newest(recorded("rescales")) == "ee1f108102589a56d7327e48e2b1cbb4"
     rescale = parse_rescale(recorded("rescale"))
-    assert rescale.stopped_ms == 1795127813969 and rescale.state == "COMPLETED"
-    assert rescale.stopped_ms - rescale.began_ms == 891, "it waited for a checkpoint first"
-    assert running_since_ms([recorded("vertex")]) == 1795127860431 + 81
+    assert rescale.stopped_ms == 1795131002224 and rescale.state == "COMPLETED"
+    assert rescale.stopped_ms - rescale.began_ms == 282, "it waited for a checkpoint first"
+    assert running_since_ms([recorded("vertex")]) == 1795131002446 + 266 + 80
 
 
 def test_a_rescale_that_has_not_stopped_the_job_yet() -> None:
