@@ -1,7 +1,7 @@
 """Answers of a Flink 2.3.0, parsed.
 
-They were recorded of the job in `tests/engines/flink_job`, a moment after `enrich` went from 3 instances to 1, and `score`
-from 5 to 3.  `metrics-score` is of another run, with latency markers, and `refused` is cut.
+They were recorded of the job in `tests/engines/flink_job`, just after `enrich` went from 3 instances to 1 and
+`score` from 5 to 3.  `metrics-score` is of another run, with latency markers, and `refused` is cut.
 """
 
 from __future__ import annotations

@@ -85,9 +85,7 @@ class FlinkController:
         if self._under_way is None and not is_down(look):
             found += self._judge(look)
         if look.now_s >= self._next_s - self._options.snapshot_s / 4:
-            while (
-                self._next_s <= look.now_s + self._options.snapshot_s / 4
-            ):  # those missed in an outage are not made up for
+            while self._next_s <= look.now_s + self._options.snapshot_s / 4:  # what an outage hid is not made up for
                 self._next_s += self._options.interval_s
             found += self._decide(look)
         self._last = look

@@ -127,12 +127,10 @@ class FlinkLoop:
         for one in instructions:
             if not isinstance(one, Ask):
                 continue
-            try:
+            try:  # whether it was heard if nobody answers, the next looks will tell
                 self._client.ask(self._job_id, one.wanted)
             except FlinkRefused as error:
                 self._notes.add(self._controller.refused(str(error)), time.time())
-            except FlinkUnreachable:  # who knows whether it was heard: the next looks will tell
-                raise
 
     def _keep(self) -> None:
         controller = self._controller

@@ -8,7 +8,7 @@ the three times grew by, however old the job manager's copy of them was.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from dovetail.execution.engines.flink.errors import FlinkError
@@ -95,8 +95,3 @@ def parse_reading(answer: Any, source: bool) -> Reading:
 
 def _sum(values: Sequence[float]) -> float:
     return sum(values) if values else math.nan
-
-
-def names_by_vertex(readings: Mapping[str, Reading]) -> dict[str, tuple[str, ...]]:
-    """What is missing, by vertex; nothing: all is there."""
-    return {vertex: reading.missing for vertex, reading in readings.items() if reading.missing}
