@@ -84,6 +84,12 @@ def test_metrics_of_a_source() -> None:
     assert reading.pending == 0.0 and reading.records_in == 152.0
 
 
+def test_a_queue_of_less_than_nothing_is_empty() -> None:
+    """As Flink 2.3 was seen to tell, which counts what comes and what leaves one after the other."""
+    name = "Shuffle.Netty.Output.Buffers.outputQueueSize"
+    assert parse_reading([{"id": name, "sum": -12.0}], source=False).output_queue_bytes == 0.0
+
+
 def test_what_is_missing_is_named() -> None:
     assert parse_reading([], source=False).missing == ("busy time", "records")
 

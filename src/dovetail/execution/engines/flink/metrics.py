@@ -85,12 +85,17 @@ def parse_reading(answer: Any, source: bool) -> Reading:
         records_in=records,
         records_out=sums.get(RECORDS_OUT, math.nan),
         bytes_in=sums.get(BYTES_IN, math.nan),
-        input_queue_bytes=sums.get(INPUT_QUEUE, math.nan),
-        output_queue_bytes=sums.get(OUTPUT_QUEUE, math.nan),
-        pending=_sum(pending),
+        input_queue_bytes=_least_0(sums.get(INPUT_QUEUE, math.nan)),
+        output_queue_bytes=_least_0(sums.get(OUTPUT_QUEUE, math.nan)),
+        pending=_least_0(_sum(pending)),
         busiest_share=share,
         marker_s=_sum(markers) / len(markers) / 1000.0 if markers else math.nan,
     )
+
+
+def _least_0(value: float) -> float:
+    """Flink counts what comes to a queue and what leaves it one after the other, so it may tell of less than nothing."""
+    return value if math.isnan(value) else max(value, 0.0)
 
 
 def _sum(values: Sequence[float]) -> float:

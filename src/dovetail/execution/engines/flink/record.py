@@ -108,7 +108,7 @@ class Recorder:
                     "busy": np.clip(busy, 0.0, 1.0),
                     "blocked": np.clip(_known_mean(row.blocked for row in rows), 0.0, 1.0),
                     "rate": rate,
-                    "queued": np.nan_to_num(rows[-1].queued),
+                    "queued": np.maximum(np.nan_to_num(rows[-1].queued), 0.0),
                 },
             }
         )

@@ -25,6 +25,7 @@ from dovetail.execution.engines.flink.metrics import Reading
 
 LEAST_LIVED_S = 0.05  # of a subtask, for its counters to say anything
 MOST_HELD = 2.0 / 3.0
+GROWING = ("busy_s", "idle_s", "blocked_s", "records_in")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,7 @@ def measure(before: Look, after: Look, down_s: float, last: Snapshot | None, lat
         missing[number] = bool(new.missing)
         begins = is_new or not new.lived_s >= old.lived_s or not new.records_in >= old.records_in
         done = new if begins else _grown(old, new)
+        done = done._replace(**{name: max(getattr(done, name), 0.0) for name in GROWING})  # nan stays
         lived_s = done.lived_s / max(vertex.parallelism, 1)
         if lived_s > LEAST_LIVED_S:
             columns["rate"][number] = done.records_in / lived_s
