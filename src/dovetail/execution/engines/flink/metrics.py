@@ -94,7 +94,7 @@ def parse_reading(answer: Any, source: bool) -> Reading:
 
 
 def _least_0(value: float) -> float:
-    """Flink counts what comes to a queue and what leaves it one after the other, so it may tell of less than nothing."""
+    """Flink counts what comes to a queue and what leaves it one after the other, and may tell of less than none."""
     return value if math.isnan(value) else max(value, 0.0)
 
 

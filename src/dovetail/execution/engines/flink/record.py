@@ -206,7 +206,7 @@ def _decision_rows(decisions: Sequence[tuple[Any, ...]]) -> StreamDecisionRows:
 
 
 def _known(value: float) -> float:
-    return value if math.isfinite(value) else 0.0
+    return max(value, 0.0) if math.isfinite(value) else 0.0
 
 
 def _known_mean(columns: Any) -> Any:
