@@ -26,13 +26,13 @@ from dovetail.execution.engines.flink.client import FlinkClient
 from dovetail.workloads.stream_source import open_stream
 
 ROOT = Path(__file__).parents[2]
-SCHEDULE = "12:20,18:60,15:20"  # seconds:records a second
-TOTAL = 12 * 20 + 18 * 60 + 15 * 20
+SCHEDULE = "8:20,18:60,10:20"  # seconds:records a second
+TOTAL = 8 * 20 + 18 * 60 + 10 * 20
 COSTS = {"enrich_ms": 10, "score_ms": 25}
 FAST = ("--snapshot", "1", "--interval", "5", "--cooldown", "5", "--max-rescales", "100", "--slo", "1")
 FAST += ("--latency", "queues", "--rollback", "off")
-LEAD_S = 10.0  # before the first record comes: for the autoscaler to be there
-ENDS_WITHIN_S = LEAD_S + 45.0 + 60.0
+LEAD_S = 8.0  # before the first record comes: for the autoscaler to be there
+ENDS_WITHIN_S = LEAD_S + 36.0 + 60.0
 HPA = "stream/hpa:metric_s=5,stabilisation_s=15"
 
 
