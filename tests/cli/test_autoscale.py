@@ -168,7 +168,7 @@ FAST = ("--interval", "1", "--snapshot", "0.5", "--cooldown", "0", "--max-rescal
 def test_a_job_is_steered_and_a_report_shows_it(tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "live"
     paper = PaperFlink(rate=30.0, start_s=time.time())
-    words = ["--scheduler", "ds2:utilisation=0.8", "--act", "--for", "5", "--json", "--out", str(out)]
+    words = ["--scheduler", "ds2:utilisation=0.8", "--act", "--for", "8", "--json", "--out", str(out)]
     with served(paper) as url:
         assert main(["autoscale", "--flink", url, *FAST, *words]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

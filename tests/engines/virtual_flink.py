@@ -174,8 +174,15 @@ class VirtualFlink:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self.url + path, data=data, method=method, headers=headers)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.loads(answer.read() or b"{}")
+        for _ in range(10):
+            try:
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    return json.loads(answer.read() or b"{}")
+            except urllib.error.HTTPError as error:
+                if error.code != 500 or method != "GET":  # which Flink answers with while a job is put away
+                    raise
+                time.sleep(0.5)
+        raise AssertionError(f"{path}: 500 again and again")
 
     def log(self, name: str) -> str:
         return (self.directory / f"{name}.out").read_text(errors="replace")

@@ -121,6 +121,8 @@ class FlinkClient:
         except FlinkRefused:
             self._keeps_rescales = False
             return None
+        except FlinkUnreachable:  # if that is so, whoever asks for more will notice
+            return None
 
     def running_since_ms(self, job: FlinkJob) -> float:
         """When the last subtask of this graph began to run; nan while one does not."""
@@ -168,7 +170,7 @@ class FlinkClient:
                 text = answer.read()
         except urllib.error.HTTPError as error:
             said = _gist(error.read())
-            if error.code in (502, 503, 504):
+            if error.code in (502, 503, 504) or (error.code == 500 and method == "GET"):  # as while a job is put away
                 raise FlinkUnreachable(f"{path}: {error.code} {said}") from error
             raise FlinkRefused(f"{path}: {error.code} {said}") from error
         except (http.client.HTTPException, OSError) as error:
