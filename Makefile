@@ -14,10 +14,12 @@ RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 LEARN_STAMP := $(VENV)/.installed-learn
 SPARK_STAMP := $(VENV)/.installed-spark
+FLINK_VENV := .venv-flink
+FLINK_STAMP := $(FLINK_VENV)/.installed
 PINS := constraints.txt pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-nojit test-engines test-spark check bench soak clean distclean
+.PHONY: help setup run test test-nojit test-engines test-spark test-flink check bench soak clean distclean
 
 help: ## show this list
 	@echo "Dovetail: schedulers that fit a workload. Targets:"
@@ -40,20 +42,31 @@ test-nojit: $(DEV_STAMP) ## run the simulator's tests with numba's compiler swit
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(JOBS) \
 		-W "ignore:overflow encountered in scalar:RuntimeWarning" tests/sim # hashes overflow on purpose
 
-test-engines: $(SPARK_STAMP) ## run the tests that need services of the system: Slurm and Spark's Java, which it installs if it can (SKIP_SLURM=1, SKIP_SPARK=1: not)
+test-engines: $(SPARK_STAMP) ## run the tests that need services: Slurm, Spark, Flink, installed if possible (SKIP_SLURM=1, ...: without)
 	@sh tests/engines/install.sh
+	@sh tests/engines/install_java.sh
 	@echo "==> testing engines with $(JOBS) processes (about six minutes)"
-	@$(BIN)/python -m pytest -q -rs -n $(JOBS) --dist loadgroup tests/engines
+	@$(BIN)/python -m pytest -q -rs -n $(JOBS) --dist loadgroup tests/engines --ignore=tests/engines/test_flink.py
+	@$(MAKE) --no-print-directory test-flink
 	@$(BIN)/python -m tests.engines.virtual_slurm
 	@$(BIN)/python -m tests.engines.spark_application
 
 test-spark: $(SPARK_STAMP) ## run the tests of Spark only; where there is no Java, say so and end well
+	@sh tests/engines/install_java.sh
 	@if command -v java >/dev/null 2>&1; then \
 		echo "==> testing Spark (about two minutes)"; \
 		$(BIN)/python -m pytest -q -rs tests/engines/test_spark.py tests/engines/test_spark_cluster.py; \
 	else \
 		echo "==> NOT TESTED: Spark, for there is no java here (on Debian and Ubuntu: apt install openjdk-17-jre-headless)"; \
 	fi
+
+test-flink: $(DEV_STAMP) ## run the tests of Flink only; one cluster, so one process
+	@sh tests/engines/install_java.sh
+	@if [ "$(SKIP_FLINK)" != 1 ]; then $(MAKE) --no-print-directory $(FLINK_STAMP) || \
+		echo "==> apache-flink could not be installed into $(FLINK_VENV), so its tests are skipped"; fi
+	@echo "==> testing Flink (about six minutes)"
+	@$(BIN)/python -m pytest -q -rs tests/engines/test_flink.py
+	@$(BIN)/python -m tests.engines.virtual_flink
 
 check: $(LEARN_STAMP) ## lint, format, types, import directions
 	@echo "==> ruff: lint"
@@ -92,8 +105,8 @@ clean: ## remove caches and build products, keep .venv
 	@rm -rf src/*.egg-info
 
 distclean: clean ## clean, and remove .venv as well
-	@echo "==> removing $(VENV)"
-	@rm -rf $(VENV)
+	@echo "==> removing $(VENV) and $(FLINK_VENV)"
+	@rm -rf $(VENV) $(FLINK_VENV)
 
 # An interrupted or failed install leaves no stamp, so the next call starts afresh. The new .venv is made with
 # --clear, which works even when $(PYTHON) is the python of the old one.
@@ -125,5 +138,14 @@ $(LEARN_STAMP): $(DEV_STAMP)
 
 $(SPARK_STAMP): $(DEV_STAMP)
 	@echo "==> installing pyspark into $(VENV) (a large download)"
-	@$(PIP_INSTALL) --editable '.[spark]'
+	@$(PIP_INSTALL) --editable '.[spark,bench]' # bench: its data
+	@touch $@
+
+# Apart from the others, as apache-flink asks for older versions of what Dovetail needs. The requirement is that of the
+# extra `flink` alone. Nothing of Dovetail is installed there.
+$(FLINK_STAMP): pyproject.toml
+	@echo "==> installing apache-flink into $(FLINK_VENV) (a very large download)"
+	@$(PYTHON) -m venv --clear $(FLINK_VENV)
+	@$(FLINK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		"$$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["flink"])')"
 	@touch $@

@@ -114,8 +114,8 @@ def test_help_shows_every_verb_in_order(capsys):
     shown = [line.split()[0] for line in capsys.readouterr().out.split("commands:\n")[1].split("\n\n")[0].splitlines()]
     assert shown == [
         "demo", "compare", "simulate", "adapt", "report", "export", "explain", "workload", "train", "evaluate", "tune",
-        "run", "up", "submit", "status", "cancel", "forget", "swap", "drain", "down", "list", "doctor",
-        "bench",
+        "run", "autoscale", "calibrate", "up", "submit", "status", "cancel", "forget", "swap", "drain", "down", "list",
+        "doctor", "bench",
     ]  # fmt: skip
 
 

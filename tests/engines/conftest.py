@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.engines import virtual_flink
+from tests.engines.virtual_flink import VirtualFlink
 from tests.engines.virtual_slurm import VirtualSlurm, why_not
 
 
@@ -15,6 +17,20 @@ def slurm() -> Iterator[VirtualSlurm]:
     if reason:
         pytest.skip(reason)
     cluster = VirtualSlurm()
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def flink() -> Iterator[VirtualFlink]:
+    """One cluster with eight slots for all tests of a process: it takes long to start."""
+    reason = virtual_flink.why_not()
+    if reason:
+        pytest.skip(reason)
+    cluster = VirtualFlink()
     try:
         cluster.start()
         yield cluster

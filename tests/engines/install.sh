@@ -1,16 +1,6 @@
-# Installs Slurm and munge, and Java for Spark, if they are missing and that is possible here. It never fails: tests
-# that need what could not be installed are skipped, and `make test-engines` fails for it at its end. SKIP_SLURM=1 and
-# SKIP_SPARK=1 ask for that: nothing is installed then, and nothing fails.
-if [ "$SKIP_SPARK" != 1 ] && ! command -v java >/dev/null 2>&1; then
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-        echo "==> installing openjdk-17-jre-headless"
-        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-            apt-get install -qq -y --no-install-recommends openjdk-17-jre-headless; } >/dev/null 2>&1 ||
-            echo "==> apt-get could not install openjdk-17-jre-headless, so the tests of Spark are skipped"
-    else
-        echo "==> not installed: java; only root with apt-get could install openjdk-17-jre-headless"
-    fi
-fi
+# Installs Slurm and munge if they are missing and that is possible here. It never fails: tests that need what could not
+# be installed are skipped, and `make test-engines` fails for it at its end. SKIP_SLURM=1 asks for that: nothing is
+# installed then, and nothing fails.
 if [ "$SKIP_SLURM" = 1 ]; then
     exit 0
 fi

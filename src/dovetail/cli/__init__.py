@@ -33,6 +33,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("dovetail.cli.evaluate", "compare a trained network with the heuristics on held-out sequences"),
     "tune": ("dovetail.cli.tune", "search a scheduler's parameters on training seeds"),
     "run": ("dovetail.cli.run", "replay a workload on a real engine and compare it with its simulation"),
+    "autoscale": ("dovetail.cli.autoscale", "set the parallelism of a running Flink job, or say what it should be"),
+    "calibrate": ("dovetail.cli.calibrate", "make a workload that is like a running job"),
     "up": ("dovetail.cli.up", "start an engine that runs real jobs on this machine"),
     "submit": ("dovetail.cli.submit", "give a job file to a running engine"),
     "status": ("dovetail.cli.status", "show a running engine and its jobs"),

@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.matrix_progress import COMPILING, note
+from dovetail.cli.signals import terminable
 from dovetail.core.errors import ConfigError, UnknownName
 
 if TYPE_CHECKING:
@@ -97,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     log = None if args.out is None else args.out / GUARDIAN_LOG
     loop = SlurmLoop(client, controller, options, owner, notes, log)
     try:
-        with _terminable():
+        with terminable():
             loop.run(args.interval, math.inf if args.for_s is None else time.monotonic() + args.for_s, args.once)
     finally:
         counts = dict(sorted(notes.counts.items()))
@@ -228,17 +226,3 @@ def _release(client: SlurmClient, hosts: list[str]) -> int:
 
 def _print(as_json: bool, line: dict[str, Any], text: str) -> None:
     print(json.dumps(line) if as_json else f"{time.strftime('%H:%M:%S')}  {text}", flush=True)
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM ends it as Ctrl-C does: everything is given back first."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
