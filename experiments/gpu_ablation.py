@@ -53,7 +53,7 @@ GROUPS = {
 TRAINED_ON = ("--jobs", "200")  # and the smallest cluster
 UNEVEN = tuple(f"{size}-uneven" for size in SIZES)
 PLAN = ("neighbours=20", "warm_up=2", "sequences=8", "pairs=32", "every=10")
-TAUGHT = ("neighbours=0", "warm_up=4", "sequences=8", "rules=0")  # what the rules said of machines
+TAUGHT = ("neighbours=0", "warm_up=4", "sequences=8", "speed=0", "rules=0")  # what the rules said of machines, alone
 RIVALS = ("gpu/mosa", "gpu/malo")  # the best published of every size
 OURS = ("neighbours", "rules")
 

@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.skipif(bool(why_not()), reason=why_not() or "-"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
 ]
-LARGE, SMALL = 40, 6
+LARGE, SMALL = 120, 6  # so many that a slow machine, too, has decided long before the first job ends
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_claims_are_kept_between_looks(spark: Any, log: Log) -> None:
     client = SparkClient(spark)
     client.attach(act=True, lease_s=60.0)
     try:
-        with concurrently(sleeping(spark, log, "a", 20, 0.1), sleeping(spark, log, "b", 20, 0.1), apart_s=0.2):
+        with concurrently(sleeping(spark, log, "a", 40, 0.1), sleeping(spark, log, "b", 40, 0.1), apart_s=0.2):
             wait_until(lambda: len(priorities(spark)) == 2, "both")
             first, second = sorted(priorities(spark))
             assert client.steer(Steer((Claim(first, 1, 0), Claim(second, 1, 1)))) == 2
