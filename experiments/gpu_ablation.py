@@ -143,9 +143,9 @@ def main() -> None:
     left_out = f", without {' and '.join(args.without)}" if args.without else ""
     texts = [
         f"Trained on `{args.sizes[0]}`, {args.rules} steps of evolution, rounds of forks: {args.iterations}{left_out}; "
-        "those whose network alone hears of machines begin with the DAS of the same seed, and are taught what the rules "
-        f"said that are taken away. Sequences of seeds 0 to {args.seeds - 1}. Differences are paired and the mean of those of the sizes, with "
-        "95 % intervals over sequences."
+        "those whose network alone hears of machines begin with the DAS of the same seed, and are taught what the "
+        f"rules said that are taken away. Sequences of seeds 0 to {args.seeds - 1}. Differences are paired and the mean "
+        "of those of the sizes, with 95 % intervals over sequences."
     ]
     for title, names in GROUPS.items():
         group = {name: variants[name] for name in names if name in variants}
