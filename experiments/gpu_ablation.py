@@ -144,8 +144,8 @@ def main() -> None:
     texts = [
         f"Trained on `{args.sizes[0]}`, {args.rules} steps of evolution, rounds of forks: {args.iterations}{left_out}; "
         "those whose network alone hears of machines begin with the DAS of the same seed, and are taught what the "
-        f"rules said that are taken away. Sequences of seeds 0 to {args.seeds - 1}. Differences are paired, and the mean"
-        " of those of the sizes, with 95 % intervals over sequences."
+        f"rules said that are taken away. Sequences of seeds 0 to {args.seeds - 1}. Differences are paired, and the "
+        "mean of those of the sizes, with 95 % intervals over sequences."
     ]
     for title, names in GROUPS.items():
         group = {name: variants[name] for name in names if name in variants}
