@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dovetail.cli.arguments import Arguments, add_config, check_range
 
 if TYPE_CHECKING:
+    from dovetail.evaluation.contenders import Contender
     from dovetail.evaluation.setting_stream import StreamSetting
 
 
@@ -59,6 +61,12 @@ class StreamArguments(Arguments):
         cluster.add_argument("--noise", type=float, metavar="SIGMA", help="how much service times vary (0.05)")
         cluster.add_argument("--weight", type=float, metavar="W", help="of latency in the reward, 0 to 1 (0.7)")
         add_config(parser)
+
+    def notes(self, contenders: Collection[Contender] = ()) -> list[str]:
+        """Networks that were made for something else."""
+        from dovetail.evaluation.stream_networks import notes_on_times
+
+        return notes_on_times(self.setting(), contenders)
 
     def setting(self) -> StreamSetting:
         """What every scheduler meets; errors of value are found here."""

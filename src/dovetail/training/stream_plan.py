@@ -52,6 +52,7 @@ class StreamPlan:
     spread: float = field(default=0.2, metadata={"help": "how much rates are varied to learn from; 0: not at all"})
     forecast: float = field(default=0.1, metadata={"help": "forecasters: weight of the error of the forecast"})
     validation: int = field(default=4, metadata={"help": "sequences a network is chosen by, of each setting"})
+    check_lessons: int = field(default=6, metadata={"help": "lessons between validations"})
     every: int = field(default=5, metadata={"help": "rounds between validations"})
 
     def __post_init__(self) -> None:
@@ -78,15 +79,18 @@ class StreamPlan:
             ("spread", 0.0, 2.0),
             ("forecast", 0.0, 1e3),
             ("validation", 1, 10**4),
+            ("check_lessons", 1, 10**6),
             ("every", 1, 10**6),
         ):
             if not low <= getattr(self, name) <= high:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
+        if not self.lessons and not self.iterations:
+            raise ConfigError("lessons and iterations are 0, so nothing would be learned; expected one of them above 0")
         if self.moments < self.sources:
             raise ConfigError(f"moments is {self.moments}, fewer than sources, {self.sources}")
 
 
 PROFILES: dict[str, dict[str, int]] = {
     "quick": {"iterations": 0},
-    "full": {"iterations": 0, "lessons": 60, "moments": 32},
+    "full": {"iterations": 0, "lessons": 60, "moments": 32, "check_lessons": 15},
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,10 @@ class StreamPolicy:
     def __init__(self, checkpoint: str, network: StreamCheckpoint | None) -> None:
         self.checkpoint = checkpoint
         self._trained = network or load_checkpoint(find_checkpoint(checkpoint), self.NETWORK)
+
+    @property
+    def card(self) -> dict[str, Any]:
+        return self._trained.card
 
     def reset(self, info: StreamInfo, rng: np.random.Generator) -> None:
         from dovetail.schedulers.learned.stream.compiled import COMPILED  # numba: not for a list of schedulers
