@@ -23,6 +23,7 @@ class StreamArguments(Arguments):
 
     workload: str = "small-1"
     rates: str | None = None
+    windows: str = "drawn"
     duration: float | None = None
     slots: int | None = None
     runtime: str | None = None
@@ -49,6 +50,11 @@ class StreamArguments(Arguments):
         )
         work.add_argument(
             "--rates", metavar="KIND|DIR", help="web, diurnal, bursty, flash-crowd, step, drift, or a directory"
+        )
+        work.add_argument(
+            "--windows",
+            metavar="HOW",
+            help="of recorded rates: drawn from anywhere, or in-turn: side by side, seed 0 the first (drawn)",
         )
         work.add_argument("--duration", type=float, metavar="S", help="length of a sequence (that of the workload)")
         cluster = parser.add_argument_group("cluster")
@@ -83,6 +89,7 @@ class StreamArguments(Arguments):
         return StreamSetting(
             workload=self.workload,
             rates=self.rates,
+            windows=self.windows,
             duration_s=self.duration,
             interval_s=self.interval,
             slots=self.slots,

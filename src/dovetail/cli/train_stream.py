@@ -13,7 +13,7 @@ from dovetail.cli.exit_codes import EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note
 from dovetail.cli.options_stream import StreamArguments
 from dovetail.cli.train_options import PLAIN, add_learning, check_learning, check_set, training_command
-from dovetail.core.errors import UnknownName
+from dovetail.core.errors import ConfigError, UnknownName
 from dovetail.core.spec import parse_assignments, read_overrides, split_specs
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _job(args: argparse.Namespace, asked: StreamArguments) -> StreamTrainJob:
     from dovetail.core.config import build, to_plain
+    from dovetail.evaluation.setting_stream import DRAWN
     from dovetail.schedulers.learned.stream.kinds import KINDS
     from dovetail.schedulers.learned.stream.shape import StreamShape
     from dovetail.training.stream_plan import PROFILES, StreamPlan
@@ -83,6 +84,8 @@ def _job(args: argparse.Namespace, asked: StreamArguments) -> StreamTrainJob:
         overrides["iterations"] = args.iterations
     plan = build(StreamPlan, {**PROFILES[args.profile], **overrides}, "--set")
     setting = asked.setting()
+    if setting.windows != DRAWN:
+        raise ConfigError("--windows is for judging; to learn from, windows are drawn")
     settings = (setting, *(replace(setting, workload=name) for name in split_specs(args.mix or "")))
     if args.validate_rates is None:
         validation = settings
