@@ -30,7 +30,14 @@ from dovetail.sim.stream import StreamOptions
 from dovetail.training import stream_run
 from dovetail.training.stream_losses import OBJECTIVE
 from dovetail.training.stream_plan import StreamPlan
-from dovetail.training.stream_run import LEAST_SPREAD, StreamTrainJob, StreamTrainRun, standardised, start_workers
+from dovetail.training.stream_run import (
+    LEAST_SPREAD,
+    LEVEL,
+    StreamTrainJob,
+    StreamTrainRun,
+    standardised,
+    start_workers,
+)
 from dovetail.training.stream_worker import StreamWorker, faded, spread_out
 
 STEADY = StreamSetting(
@@ -185,7 +192,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path):
 
 def test_the_best_network_of_the_lessons_is_kept(tmp_path, monkeypatch):
     rewards = {-4: 0.1, -2: 0.4, 0: 0.3}  # untrained, and after two and four lessons
-    plan = replace(PLAN, lessons=4, check_lessons=2, iterations=0)
+    plan = replace(PLAN, lessons=4, check_lessons=2, iterations=0, level=0.0)
     run = StreamTrainRun(tmp_path, replace(JOB, plan=plan), "", resume=False)
     monkeypatch.setattr(stream_run, "scores", lambda *given: np.array([rewards[run.iteration]]))
     crew = start_workers(run.job, 1)
@@ -202,7 +209,7 @@ def test_the_card_says_how_it_was_made(tmp_path):
     card = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
     assert card["kind"] == "stream-sure"
     assert card["command"] == "the command" and card["objective"] == "reward"
-    assert [point["iteration"] for point in card["curve"]] == [0, 2, 4]
+    assert [point["iteration"] for point in card["curve"] if "level" not in point] == [0, 2, 4]
     kept = load_checkpoint(tmp_path / "run" / "checkpoint")
     assert not any(name.startswith(OBJECTIVE) for name in kept.parameters)
 
@@ -218,13 +225,34 @@ def test_refusals(tmp_path):
         load_checkpoint(tmp_path / "whole" / "checkpoint", "dream")
 
 
+LONGER = replace(JOB, plan=replace(PLAN, lesson_steps=25, iterations=0))
+
+
+@pytest.fixture(scope="module")
+def plain_reward(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("plain") / "run", LONGER).curve[-1]["validation"]
+
+
 @pytest.mark.parametrize(
-    "ablation", [{"sampler": "random"}, {"sampler": "none"}, {"action": "relative"}, {"past": "sampled"}]
+    "ablation",
+    [
+        {"sampler": "random"},
+        {"sampler": "none"},
+        {"action": "relative"},
+        {"past": "sampled"},
+        {"past": "weighed"},
+        {"faults": True},
+        {"information": 0.0},
+    ],
+    ids=str,
 )
-def test_ablations_change_the_outcome(tmp_path, ablation):
-    plain = train(tmp_path / "plain", steps=2)
-    other = train(tmp_path / "other", replace(JOB, shape=replace(SHAPE, **ablation)), steps=2)
-    assert any((plain.parameters[name] != other.parameters[name]).any() for name in plain.parameters)
+def test_ablations_change_the_outcome(tmp_path, ablation, plain_reward):
+    """What the trained network gets for what it decides, not only what is in it."""
+    if "information" in ablation:
+        job = replace(LONGER, plan=replace(LONGER.plan, **ablation))
+    else:
+        job = replace(LONGER, shape=replace(SHAPE, **ablation))
+    assert train(tmp_path / "run", job).curve[-1]["validation"] != plain_reward
 
 
 def test_the_command(tmp_path, capsys):
@@ -242,6 +270,28 @@ def test_the_command(tmp_path, capsys):
     assert main(["compare", "stream", *setting, "--seeds", "1", "--schedulers", f"stream/fixed,{spec}", "--json"]) == 0
     assert main([*words[:-1], "--network", "dreem", "--out", str(tmp_path / "no")]) == 2
     assert "did you mean 'dream'" in capsys.readouterr().err and not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize(("best_at", "level"), [(-0.1, -0.1), (0.05, 0.05), (0.0, 0.0)])
+def test_the_level_of_actions_is_set_by_validation(tmp_path, monkeypatch, best_at, level):
+    """Up or down by steps, as far as it gains; everything else stays as it was taught."""
+    plan = replace(PLAN, lessons=1, check_lessons=1, iterations=0, level=0.05)
+    run = StreamTrainRun(tmp_path, replace(JOB, plan=plan), "", resume=False)
+    taught = []
+
+    def scores(workers, parameters, tasks):
+        if run.iteration < 0:
+            return np.array([-9.0])
+        taught.append(parameters)
+        return np.array([-abs(float(parameters[LEVEL][0] - taught[0][LEVEL][0]) - best_at)])
+
+    monkeypatch.setattr(stream_run, "scores", scores)
+    for _ in run.go_on(start_workers(run.job, 1), lambda: False):
+        pass
+    kept = load_checkpoint(tmp_path / "checkpoint")
+    assert kept.parameters[LEVEL][0] - taught[0][LEVEL][0] == pytest.approx(level, abs=1e-6)
+    assert all((kept.parameters[name] == taught[0][name]).all() for name in kept.parameters if name != LEVEL)
+    assert kept.card["curve"][-1].get("level", 0.0) == pytest.approx(level)
 
 
 def recorded(folder, minutes, name="rates", first=0):
@@ -302,7 +352,11 @@ def test_a_network_that_is_asked_at_other_times_than_it_learned_to_is_told_of(tm
     train(tmp_path / "run", steps=2)  # every 600 s, ten snapshots
     words = ["compare", "stream", "--workload", "nexmark-q2", "--duration", "3600", "--seeds", "1", "--workers", "1"]
     words += ["--schedulers", f"stream/fixed,stream/sure:checkpoint={tmp_path / 'run' / 'checkpoint'}", "--step", "5"]
-    for other in (("--interval", "300", "--history", "10"), ("--interval", "600"), ("--interval", "600", "--snapshot", "30")):
+    for other in (
+        ("--interval", "300", "--history", "10"),
+        ("--interval", "600"),
+        ("--interval", "600", "--snapshot", "30"),
+    ):
         assert main([*words, *other]) == 0
         assert "learned to decide every 600 s with 10 snapshots of 60 s, and is asked here" in capsys.readouterr().err
     assert main([*words, "--interval", "600", "--history", "10"]) == 0

@@ -19,6 +19,7 @@ from dovetail.evaluation.stream_networks import facts_of_network
 from dovetail.records.manifest import plain
 from dovetail.schedulers.learned.stream.arrays import Parameters, fresh
 from dovetail.schedulers.learned.stream.checkpoint import StreamCheckpoint, save_checkpoint
+from dovetail.schedulers.learned.stream.head import LAST
 from dovetail.schedulers.learned.stream.kinds import fresh_parameters
 from dovetail.schedulers.learned.stream.shape import StreamShape
 from dovetail.training.adam import Adam
@@ -33,6 +34,7 @@ FIRST_TRAINING_SEED, TRAINING_SEEDS = 1_000, 900
 FIRST_VALIDATION_SEED = 2_000
 LARGEST_STEP = 0.5  # norm of a gradient
 LAST_RATE = 0.1  # of the first
+LEVEL, MOST_LEVELS = f"{LAST}.bias", 6
 LEAST_SPREAD = 0.1  # of a column, when the first layer is scaled
 
 
@@ -116,6 +118,8 @@ class StreamTrainRun:
             self.iteration += 1
             if self._is_checked():
                 figures |= self._validate(workers)
+            if self.iteration == 0 and plan.level:
+                figures |= self._set_level(workers)
             self.elapsed_s += time.monotonic() - start
             self.directory.log({"iteration": self.iteration, **figures})
             self._write()
@@ -197,6 +201,24 @@ class StreamTrainRun:
         self.curve.append({"iteration": self.iteration, "validation": value})
         self.save()
         return {"validation": value}
+
+    def _set_level(self, workers: Workers) -> dict[str, float]:
+        """Move all actions of the best network, down or else up, while that is better; it goes on from there."""
+        level = 0.0
+        for step in (-self.job.plan.level, self.job.plan.level):
+            for _ in range(MOST_LEVELS):
+                moved = self.best_parameters | {LEVEL: np.float32(self.best_parameters[LEVEL] + step)}
+                value = float(scores(workers, moved, self._validation()).mean())
+                if value <= self.best:
+                    break
+                level += step
+                self.best_parameters = moved
+                self.curve.append({"iteration": self.iteration, "level": level, "validation": value})
+            if level:
+                break
+        self.parameters = dict(self.best_parameters)
+        self.save()
+        return {"level": level, "validation": self.best}
 
     def save(self) -> Path:
         """The best network so far, with its card."""

@@ -57,6 +57,8 @@ from dovetail.schedulers.learned.stream.shape import StreamShape
 
 MOST_LOG_VARIANCE = 4.0
 TINY = 1e-20
+MEANS = {"trend": 2, "weighed": 1, "sampled": 0}  # of all snapshots, that the head is handed
+AGE, FIRST_AGE = "time.age", 3.0  # how much less a snapshot matters for being as old as the history is long
 HEADS = ("time.mean", "time.log_variance", "near.other")
 
 
@@ -99,7 +101,8 @@ def shapes(shape: StreamShape) -> dict[str, tuple[int, ...]]:
         found[f"gin.{layer}.self"] = (1,)
     found |= linear_shapes("feed.first", width, width) | linear_shapes("feed.second", width, width)
     found |= convolution_shapes(shape) if shape.present == "whole" else {}
-    return found | head_shapes(shape, (2 + (shape.present == "whole") + (shape.past == "weighed")) * width)
+    found |= {AGE: (1,)} if shape.past == "trend" else {}
+    return found | head_shapes(shape, (2 + (shape.present == "whole") + MEANS[shape.past]) * width)
 
 
 def draw_noise(rng: np.random.Generator, shape: StreamShape, worlds: int, history: int, graph: Graph) -> Noise:
@@ -121,8 +124,11 @@ def forward(
     """(W, L, O, F) -> (W, O) means of actions, and what was sampled on the way."""
     projected = dense(ops, parameters, "project", features)  # (W, L, O, D)
     mean, log_variance, near = heads(ops, parameters, projected)
-    log_variance = ops.clip(log_variance, -MOST_LOG_VARIANCE, MOST_LOG_VARIANCE)
-    weights = mean if noise is None else mean + ops.constant(noise.normal) * ops.exp(0.5 * log_variance)
+    if shape.past == "trend":
+        mean = mean - parameters[AGE] * features[..., COLUMNS.index("age of the snapshot")]
+    log_variance = MOST_LOG_VARIANCE * ops.tanh(log_variance / MOST_LOG_VARIANCE)
+    spread = ops.exp((1.0 if shape.faults else 0.5) * log_variance)
+    weights = mean if noise is None else mean + ops.constant(noise.normal) * spread
     chosen = choose(
         ops, shape, weights, None if noise is None else noise.gumbel, snapshots_taken(shape, features.shape[1])
     )
@@ -131,10 +137,19 @@ def forward(
     fed = linear(parameters, "feed.second", dense(ops, parameters, "feed.first", encoded))
     newest = projected[:, -1]
     more = [newest] if shape.present == "own" else [newest, convolved(ops, shape, parameters, newest, graph)]
-    if shape.past == "weighed":
-        more.append(weighed(ops, shape, projected, mean))
+    if shape.past != "sampled":
+        more += history(ops, shape, projected, mean)
     said = head(ops, parameters, ops.concat([encoded + fed, *more], -1))
     return said, Sampled(mean, log_variance, weights, chosen, encoded)
+
+
+def history(ops: Ops, shape: StreamShape, projected: Array, mean: Array) -> list[Array]:
+    """What the head is handed of all of an operator's snapshots."""
+    by_weight = weighed(ops, shape, projected, mean)
+    if shape.past == "weighed":
+        return [by_weight]
+    plain = ops.mean(projected, 1)
+    return [plain, by_weight - plain]
 
 
 def weighed(ops: Ops, shape: StreamShape, projected: Array, mean: Array) -> Array:
@@ -198,7 +213,7 @@ def gather(
     scores = 0.0 * importance if shape.sampler == "random" else ops.detached(importance)
     gumbel = None if noise is None else noise.gumbel_near
     nodes, place = ops.gathered(projected, chosen, scores, gumbel, graph.near, graph.near_there, slots)
-    if ops.learns:
+    if ops.learns and not shape.faults:
         theta = ops.take(ops.softmax(weights, 1), chosen, 1)
         own = gate(ops, chosen.shape[1] * operators_first(ops, theta))
         phi = ops.softmax(scores_near(ops, importance, chosen, graph.near, graph.near_there), -1)
