@@ -34,8 +34,8 @@ class StreamShape:
     past: Past = field(
         default="trend",
         metadata={
-            "help": "SURE: of an operator's own history it sees the mean of all snapshots, by the weights they are "
-            "sampled with, and those sampled; or those sampled alone"
+            "help": "SURE: of an operator's own history it sees those sampled, and trend: the mean of all snapshots, and "
+            "how the one by the weights they are sampled with differs from it; weighed: that one; sampled: nothing else"
         },
     )
     faults: bool = field(

@@ -5,6 +5,7 @@ between them.  It is unnecessary to look at all of it, so for each operator v a 
 
     h = relu(W x + b)                               all operators, all snapshots
     Omega = mu(h_v) + eps exp(log var(h_v) / 2)     over v's own snapshots: a logistic-normal distribution
+                                                    mu is less for older snapshots by `time.age` times their age
     theta = softmax(Omega)                          how much each snapshot matters
     k1 snapshots by Gumbel top-k of theta           without replacement
     phi = softmax(...)                              how much each downstream neighbour matters there, likewise
@@ -12,8 +13,9 @@ between them.  It is unnecessary to look at all of it, so for each operator v a 
 
 The subgraph is the chosen copies of v, consecutive ones joined, each joined to its chosen neighbours.  A graph
 isomorphism network (sum over neighbours, then a perceptron, some layers) and a sum over the subgraph encode it; a
-residual feed-forward layer follows.  To that comes what v and its surroundings are like now, and the mean of v's own
-snapshots, each as much as it matters (theta with eps = 0); the policy head makes an action of it.
+residual feed-forward layer follows.  To that comes what v and its surroundings are like now, the mean of v's own
+snapshots, and how their mean by what matters (theta with eps = 0) differs from it; the policy head makes an action of
+it.
 
 Gradients reach the weights by the straight-through estimator: what was chosen is multiplied by 1 + s - stop(s), s being
 its probability to be chosen.  Where nothing is drawn, the largest weights are taken; deciding draws, too: what was
@@ -22,8 +24,15 @@ trained on samples loses a few percent more to hindsight when it is handed the l
 Departures.  The published code casts the selection to booleans, which cuts that gradient; scales the noise by the
 variance; and lets the chosen snapshots alone speak of the present.  Ours always looks at the newest snapshot, with a
 graph network of its own (`present=whole`; `own`: at v alone), as sampling is there to save looking at all the others.
-The weighed mean is ours, too (`past=weighed`; `sampled`: without): rates of single minutes are noise, a third of which
-is left in ten of them, and a mean of all costs next to nothing; its gradient teaches the weights what matters.
+Both means are ours, too (`past=trend`; `weighed`: the second alone; `sampled`: neither): rates of single minutes are
+noise, a third of which is left in ten of them, and a mean of all costs next to nothing; its gradient teaches the
+weights what matters.  While all snapshots matter alike the two are equal, and nothing asks for other weights; so they
+begin with more for newer ones (`FIRST_AGE`).
+phi is a score without noise of its own, not logistic-normal like theta; the cross-entropy of the objective is over time
+alone.  The variance has a soft bound, and divergence and likelihood of the objective are in balance (2e-5 and 1e-5;
+published 1e-7 and 1e-2, with which it goes to its bound and stays there); information counts 1e-2 instead of 1e-5.  In
+jobs of 12 operators and more, what a subgraph is told apart from are other operators of the same moment.
+`faults` brings two published ones back: the cut gradient, and the noise.
 Sums over the subgraph are divided by k1, those over neighbours by the root of how many there may be, which changes
 nothing but the scale.
 
