@@ -34,8 +34,8 @@ class StreamShape:
     past: Past = field(
         default="trend",
         metadata={
-            "help": "SURE: of an operator's own history it sees those sampled, and trend: the mean of all snapshots, and "
-            "how the one by the weights they are sampled with differs from it; weighed: that one; sampled: nothing else"
+            "help": "SURE: of its own history an operator sees those sampled, and (trend) the mean of all, and how the "
+            "one by the weights they are sampled with differs from it; (weighed) that one; (sampled) no more"
         },
     )
     faults: bool = field(
