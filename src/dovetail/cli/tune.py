@@ -57,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
             "are for judging; a scheduler tuned on them looks better than it is (--allow-overlap insists)"
         )
     check_workers(args.workers)
-    every = [asked, *(replace(asked, workload=name) for name in split_specs(args.mix or ""))]
+    mixed: list[dict[str, Any]] = [{"workload": name} for name in split_specs(args.mix or "")]
+    every = [asked, *(replace(asked, **other) for other in mixed)]
     opened = [each.setting().open() for each in every]
     for each in opened:
         each.check(asked.seed)
@@ -92,8 +93,10 @@ class _Trials:
 
     def measure(self, contenders: Sequence[Contender]) -> Mapping[Entry, Floats]:
         """Means over the workloads, seed by seed; who fails on one of them is left out."""
+        import numpy as np
+
         found = [self._on(each, contenders) for each in self._opened]
-        return {entry: sum(each[entry] for each in found) / len(found) for entry in found[0] if _in_all(entry, found)}
+        return {entry: np.mean([each[entry] for each in found], axis=0) for entry in found[0] if _in_all(entry, found)}
 
     def _on(self, opened: OpenSetting, contenders: Sequence[Contender]) -> Mapping[Entry, Floats]:
         import numpy as np
