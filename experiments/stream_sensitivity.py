@@ -4,8 +4,12 @@
 
 `--data` is the folder with `clarknet_per_min.csv`.  SURE is trained anew for every value, on the first half of ClarkNet
 with `small-1` and `medium-1`, chosen by the next fifth, and judged on the rest, each network of `--training-seeds` on
-all sequences.  One thing is changed at a time.  What is called lambda in the paper, the weight of latency in the
-reward, is changed for the world, too, so rewards of its rows cannot be compared: they say what it buys and costs.
+all windows: of a day, side by side.  One thing is changed at a time.  Intervals are over windows and networks, both
+drawn anew.  Where networks are not taught, they take as many steps of learning as lessons have, at the published rate,
+from as many sequences as these steps need: many times those of lessons.
+
+What is called lambda in the paper, the weight of latency in the reward, is changed for the world, too, so rewards of
+its rows cannot be compared: they say what it buys and costs.
 
 Training runs and comparisons are kept in OUT, and gone on with.
 """
@@ -19,33 +23,55 @@ from pathlib import Path
 import numpy as np
 from commands import RESULTS, dovetail, publish, table, trained
 from gpu_settings import Point, read_point, with_mean_of
-from stream_settings import DAY_S, PARTS, add_options, parts_of, spec_of_network
+from stream_settings import (
+    DAY_S,
+    PARTS,
+    add_options,
+    parts_of,
+    rewards,
+    side_by_side,
+    spec_of_network,
+    windows,
+    written,
+)
 
-from dovetail.evaluation.statistics import bootstrap_mean
+from dovetail.evaluation.statistics import Interval, crossed_difference, crossed_mean
 
 JOBS = ("small-1", "medium-1")
 AS_IT_IS = "as it is"
+LEFT_TO_CHANCE = ("sampler=random afterwards",)
+Groups = Mapping[str, Sequence[str]]
 SNAPSHOTS = {"2": ("snapshots=2",), "5": ("snapshots=5",), "10": (), "20": ("snapshots=20",), "40": ("snapshots=40",)}
 SHARES = {"0.25": ("share=0.25",), "0.5": (), "1": ("share=1.0",)}
 INFORMATION = {"0": ("information=0",), "0.001": ("information=0.001",), "0.01": (), "0.1": ("information=0.1",)}
+NOT_TAUGHT = ("lessons=0", "later=0.25")
+"""`later`: 1e-3, as published."""
+AS_PUBLISHED = (
+    *NOT_TAUGHT,
+    "iterations=2400",
+    "sequences=1",
+    "episodes=2",
+    "every=600",
+    "algorithm=reinforce",
+    "own=0",
+    "fade=0.95",
+    "action=published",
+    "present=own",
+    "past=sampled",
+)
 PARTS_OF_IT = {
     AS_IT_IS: (),
     "no sampler: the whole graph": ("sampler=none",),
-    "random sampler": ("sampler=random",),
+    "the same networks with a random sampler, not trained anew": LEFT_TO_CHANCE,
+    "trained with a random sampler": ("sampler=random",),
     "no mutual information": ("information=0",),
     "of the present, only its own operator": ("present=own",),
     "of the past, only what is sampled": ("past=sampled",),
+    "of the past, one mean by weights": ("past=weighed",),
     "the present alone: no history at all (`stream/dream`)": ("network=dream",),
-    "not taught: PPO from the start": ("lessons=0", "iterations=24"),
-    "as published: REINFORCE, relative action": (
-        "lessons=0",
-        "iterations=24",
-        "algorithm=reinforce",
-        "own=0",
-        "fade=0.95",
-        "action=published",
-        "present=own",
-    ),
+    "not taught: PPO from the start, 2,400 steps": (*NOT_TAUGHT, "iterations=480", "sequences=2", "every=120"),
+    "as published: REINFORCE, relative action, its faults, 2,400 steps": (*AS_PUBLISHED, "faults=true"),
+    "as published without its faults": AS_PUBLISHED,
 }
 STUDIES = {
     "Snapshots that are sampled (of 60)": SNAPSHOTS,
@@ -75,65 +101,74 @@ def train(
     )
 
 
-def measured(job: str, rates: Path, groups: Mapping[str, Sequence[str]], args: argparse.Namespace) -> Point:
-    words = ("--workload", job, "--rates", str(rates), "--duration", str(2 * DAY_S), "--seeds", str(args.seeds))
+def measured(job: str, rates: Path, groups: Groups, args: argparse.Namespace) -> Point:
+    seeds = windows(rates, args.seeds)
     specs = ",".join(dict.fromkeys(spec for members in groups.values() for spec in members))
     where = args.out / f"{job}-test"
-    dovetail("compare", "stream", *words, "--schedulers", specs, "--workers", str(args.workers), "--out", str(where))
-    return with_mean_of(read_point(job, where, args.seeds), groups)
+    words = ("--workload", job, *side_by_side(rates, seeds), "--schedulers", specs)
+    dovetail("compare", "stream", *words, "--workers", str(args.workers), "--out", str(where))
+    return with_mean_of(read_point(job, where, seeds), groups)
 
 
 def weights_table(rates: Mapping[str, Path], args: argparse.Namespace) -> str:
     """A row for each weight of latency: SURE, trained and judged with it, and the rule, which does not know it."""
     lines = []
     for weight in WEIGHTS:
-        members = [train((), seed, rates, args, weight) for seed in range(args.training_seeds)]
-        points = []
+        groups = {"stream/sure": [train((), seed, rates, args, weight) for seed in range(args.training_seeds)]}
+        points, seeds = [], windows(rates["test"], args.seeds)
         for job in JOBS:
             where = args.out / f"{job}-weight_{weight:g}"
-            words = ["--workload", job, "--rates", str(rates["test"]), "--duration", str(2 * DAY_S)]
-            words += ["--seeds", str(args.seeds), "--weight", str(weight), "--workers", str(args.workers)]
-            words += ["--schedulers", ",".join([*members, RULE]), "--out", str(where)]
-            dovetail("compare", "stream", *words)
-            points.append(with_mean_of(read_point(job, where, args.seeds), {"stream/sure": members}))
+            words = ["--workload", job, *side_by_side(rates["test"], seeds), "--weight", str(weight)]
+            words += ["--workers", str(args.workers), "--out", str(where)]
+            dovetail("compare", "stream", *words, "--schedulers", ",".join([*groups["stream/sure"], RULE]))
+            points.append(with_mean_of(read_point(job, where, seeds), groups))
         for name in ("stream/sure", RULE):
             figures = [f"{np.mean([point.mean(name, figure) for point in points]):.4g}" for figure in OF_WEIGHTS]
-            apart = np.mean([point.values[name]["reward"] - point.values[RULE]["reward"] for point in points], axis=0)
-            found = bootstrap_mean(apart)
-            lead = "" if name == RULE else f"{found.mean:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
+            apart = crossed_difference(rewards(points, name, groups), rewards(points, RULE, groups))
+            lead = "" if name == RULE else written(apart, "+.4f")
             lines.append([f"{weight:g}", f"`{name}`", *figures, lead])
     return table(["weight of latency", "autoscaler", *OF_WEIGHTS, "reward, to the rule"], lines)
 
 
-def study_table(points: Sequence[Point], study: Mapping[str, Sequence[str]]) -> str:
+def study_table(points: Sequence[Point], study: Mapping[str, Sequence[str]], groups: Groups) -> str:
     lines = []
     for name, changed in study.items():
         key = key_of(changed)
-        found = [bootstrap_mean(point.values[key]["reward"]) for point in points]
-        apart = np.mean([point.values[key]["reward"] - point.values[key_of(())]["reward"] for point in points], axis=0)
-        off = bootstrap_mean(apart)
         lines.append(
             [
                 name,
-                *(f"{each.mean:.4f} [{each.low:.4f}, {each.high:.4f}]" for each in found),
-                "" if not changed else f"{off.mean:+.4f} [{off.low:+.4f}, {off.high:+.4f}]",
+                *(written(crossed_mean(rewards([point], key, groups)), ".4f") for point in points),
+                "" if not changed else written(to_it(points, key, groups), "+.4f"),
                 f"{np.mean([point.mean(key, 'rescales') for point in points]):.1f}",
             ]
         )
     return table(["", *(point.name for point in points), "to SURE as it is", "rescales"], lines)
 
 
+def to_it(points: Sequence[Point], key: str, groups: Groups) -> Interval:
+    """Networks that differ in nothing but what was changed afterwards are paired; others are as they are drawn."""
+    ours, theirs = rewards(points, key, groups), rewards(points, key_of(()), groups)
+    return crossed_mean(ours - theirs) if key == key_of(LEFT_TO_CHANCE) else crossed_difference(ours, theirs)
+
+
+def members(changed: Sequence[str], rates: Mapping[str, Path], args: argparse.Namespace) -> list[str]:
+    """The networks of a value; those left to chance are the ones as they are, with their sampler taken away."""
+    if changed == LEFT_TO_CHANCE:
+        return [f"{spec},sampler=random" for spec in members((), rates, args)]
+    return [train(changed, seed, rates, args) for seed in range(args.training_seeds)]
+
+
 def key_of(changed: Sequence[str]) -> str:
     return ",".join(changed) or AS_IT_IS
 
 
-def draw(points: Sequence[Point], file: Path) -> None:
+def draw(points: Sequence[Point], groups: Groups, file: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, grid = plt.subplots(1, len(DRAWN), figsize=(10, 4), layout="constrained", sharey=True)
     for title, axes in zip(DRAWN, grid, strict=True):
         for point in points:
-            found = [bootstrap_mean(point.values[key_of(each)]["reward"]) for each in STUDIES[title].values()]
+            found = [crossed_mean(rewards([point], key_of(each), groups)) for each in STUDIES[title].values()]
             mean = np.array([each.mean for each in found])
             ends = np.array([[each.mean - each.low for each in found], [each.high - each.mean for each in found]])
             axes.errorbar(list(STUDIES[title]), mean, ends, marker="o", capsize=3, label=point.name)
@@ -147,22 +182,23 @@ def draw(points: Sequence[Point], file: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_options(parser, Path("runs/stream_sensitivity"), training_seeds=2)
+    add_options(parser, Path("runs/stream_sensitivity"), training_seeds=3)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     rates = parts_of(args.data / "clarknet_per_min.csv", args.out, PARTS)
     values = dict.fromkeys(tuple(changed) for study in STUDIES.values() for changed in study.values())
-    groups = {key_of(each): [train(each, seed, rates, args) for seed in range(args.training_seeds)] for each in values}
+    groups = {key_of(each): members(each, rates, args) for each in values}
     points = [measured(job, rates["test"], groups, args) for job in JOBS]
     texts = [
-        f"Reward on the last part of ClarkNet, windows of two days (seeds 0 to {args.seeds - 1}), mean over "
-        f"{args.training_seeds} networks, with 95 % intervals over sequences; differences are paired."
+        f"Reward on the last part of ClarkNet, {windows(rates['test'], args.seeds)} windows of a day side by side, "
+        f"mean over {args.training_seeds} networks, with 95 % intervals over windows and networks; differences are "
+        "paired by window."
     ]
-    texts += [f"## {title}\n\n{study_table(points, study)}" for title, study in STUDIES.items()]
+    texts += [f"## {title}\n\n{study_table(points, study, groups)}" for title, study in STUDIES.items()]
     texts.append(f"## Weight of latency against utilisation\n\n{weights_table(rates, args)}")
     if args.write:
         texts.insert(1, "![reward against the size of the subgraph and the weight](stream_sensitivity.png)")
-        draw(points, RESULTS / "stream_sensitivity.png")
+        draw(points, groups, RESULTS / "stream_sensitivity.png")
     publish("stream_sensitivity", "What the parts of SURE are worth", "\n\n".join(texts), write=args.write)
 
 

@@ -98,6 +98,37 @@ def test_tune(capsys: Captured) -> None:
     assert f", {gain:+.3f} against the start" in capsys.readouterr().out
 
 
+def test_tune_on_several_workloads(capsys: Captured) -> None:
+    """What is best by the mean of both; seed by seed."""
+    base = ["tune", "stream/fixed", *SETTING, "--seeds", "1", "--workers", "1", "--json"]
+    found = []
+    for more in ((), ("--workload", "nexmark-q2"), ("--mix", "nexmark-q2")):
+        assert main([*base, *more]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    one, other, both = ({point["spec"]: point["mean"] for point in each["curve"]} for each in found)
+    assert both == pytest.approx({spec: (one[spec] + other[spec]) / 2 for spec in both})
+    assert [each["name"] for each in found[2]["mix"]] == ["nexmark-q2"] and "mix" not in found[0]
+
+
+def test_windows_in_turn(tmp_path: Path, capsys: Captured) -> None:
+    """Seeds are windows side by side, as many as there are; for learning they are drawn."""
+    rows = "".join(f"{60 * minute},{1 + minute}\n" for minute in range(240))
+    (tmp_path / "counts.csv").write_text("time,count\n" + rows)
+    assert main(["workload", "import", "rates", str(tmp_path / "counts.csv"), "--out", str(tmp_path / "rates")]) == 0
+    capsys.readouterr()
+    words = ["--workload", "nexmark-q1", "--rates", str(tmp_path / "rates"), "--windows", "in-turn"]
+    words += ["--duration", "7200", "--interval", "1800", "--step", "5", "--workers", "1"]
+    base = ["compare", "stream", *words, "--schedulers", "stream/fixed", "--json"]
+    assert main([*base, "--seeds", "2"]) == 0
+    assert json.loads(capsys.readouterr().out)["workload"]["windows"] == "in-turn"
+    for wrong, message in (
+        ([*base, "--seeds", "3"], "have 2 windows of 7,200 s side by side, seeds 0 to 1; seed 2 asked for"),
+        (["train", "stream", *words, "--out", str(tmp_path / "run")], "--windows is for judging"),
+    ):
+        assert main(wrong) == 2
+        assert message in capsys.readouterr().err
+
+
 def test_list(capsys: Captured) -> None:
     assert main(["list", "stream", "--params"]) == 0
     out = capsys.readouterr().out
@@ -136,6 +167,8 @@ def test_config_file(tmp_path: Path, capsys: Captured) -> None:
         (["--history", "0"], "history is 0; expected 1 or more"),
         (["--weight", "2"], "weight is 2.0; expected"),
         (["--runtime", "hot"], "unknown runtime 'hot'"),
+        (["--windows", "in-turns"], "did you mean 'in-turn'"),
+        (["--windows", "in-turn"], "are drawn, so there are no windows to take in turn"),
         (["--rates", "webb"], "did you mean 'web'"),
         (["--slots", "1"], "1 slots, but nexmark-q1 starts with"),
         (["--interval", "30"], "interval_s is 30 s, less than snapshot_s"),

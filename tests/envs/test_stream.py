@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import gymnasium
 import numpy as np
 import pytest
@@ -113,6 +116,11 @@ def test_more_than_there_are_slots_is_cut_and_said():
         env.step(np.array([1, 3, 1, 1]))
 
 
+def test_the_docs_say_how_many_features_there_are():
+    text = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
+    assert re.findall(r"\(history, (?:operators, )?(\d+)\)", text) == [str(len(COLUMNS))] * 2
+
+
 def test_decisions_say_who_took_them():
     env, work = toy_env()
     play(env, 0, lambda view: np.array([0, 1, 0, 0]), {"workload": work})
@@ -124,7 +132,8 @@ def test_step_needs_an_episode_and_a_valid_action():
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(np.zeros(4, np.int64))
     env.reset(seed=0, options={"workload": work})
-    for wrong in (np.array([0, 4, 0, 0]), np.array([-1, 0, 0, 0]), np.zeros(3, np.int64)):
+    halves, nobody = np.full(4, 0.5), np.array([0.0, np.nan, 0.0, np.inf])
+    for wrong in (np.array([0, 4, 0, 0]), np.array([-1, 0, 0, 0]), np.zeros(3, np.int64), halves, nobody):
         with pytest.raises(InvalidDecision, match=r"expected whole numbers from 0 to \[1, 3, 1, 1\]"):
             env.step(wrong)
 

@@ -74,3 +74,5 @@ def test_what_makes_no_sense():
         env.step({})
     with pytest.raises(InvalidDecision, match="expected 0 to"):
         env.step(dict.fromkeys(env.agents, 99))
+    with pytest.raises(InvalidDecision, match="a whole number"):
+        env.step(dict.fromkeys(env.agents, 0.5))

@@ -10,6 +10,8 @@ import pytest
 from dovetail.evaluation.statistics import (
     Interval,
     bootstrap_mean,
+    crossed_difference,
+    crossed_mean,
     mean_difference_pct,
     paired_difference,
     paired_difference_pct,
@@ -82,6 +84,45 @@ def test_the_mean_over_settings_counts_each_alike() -> None:
     assert mean_difference_pct([(ours, theirs)]) == paired_difference_pct(ours, theirs)
     with pytest.raises(ValueError, match="expected as many in every setting"):
         mean_difference_pct([small, ([1.0], [2.0])])
+
+
+def test_networks_are_drawn_anew_like_sequences() -> None:
+    """Where all that differs is the network, the interval is that over networks; likewise for sequences."""
+    networks, sequences = np.array([1.0, 2.0, 4.0, 5.0]), np.array([1.0, 2.0, 6.0])
+    for values, alone in (
+        (np.tile(networks[:, None], (1, 3)), networks),
+        (np.tile(sequences, (4, 1)), sequences),
+    ):
+        found, expected = crossed_mean(values), bootstrap_mean(alone)
+        assert found.mean == pytest.approx(expected.mean)
+        assert found.low == pytest.approx(expected.low, abs=0.15) and found.high == pytest.approx(
+            expected.high, abs=0.15
+        )
+    assert crossed_mean([[2.0, 2.0]] * 3) == Interval(2.0, 2.0, 2.0)
+    assert not crossed_mean([[2.0]]).known and crossed_mean([[1.0], [2.0]]).known
+
+
+def test_differences_of_networks_are_paired_by_sequence_alone() -> None:
+    hard = np.array([0.0, 10.0, 20.0])
+    ours, theirs = hard + np.array([[1.0], [2.0]]), hard
+    found = crossed_difference(ours, theirs)
+    assert (found.mean, found.low, found.high) == pytest.approx((1.5, 1.0, 2.0))
+    back = crossed_difference(theirs, ours)
+    assert (back.low, back.high) == pytest.approx((-2.0, -1.0))
+    with pytest.raises(ValueError, match="3 sequences against 2"):
+        crossed_difference(ours, [1.0, 2.0])
+    with pytest.raises(ValueError, match="a row for each network"):
+        crossed_mean(np.zeros((2, 0)))
+
+
+def test_crossed_intervals_hold_what_they_claim_where_sequences_alone_do_not() -> None:
+    rng, held, narrow = np.random.default_rng(0), 0, 0
+    for _ in range(200):
+        values = rng.normal(size=(8, 1)) + 0.3 * rng.normal(size=12)
+        found, alone = crossed_mean(values, resamples=500), bootstrap_mean(values.mean(axis=0), resamples=500)
+        held += found.low <= 0.0 <= found.high
+        narrow += alone.low <= 0.0 <= alone.high
+    assert held > 170 and narrow < 120
 
 
 def test_large_samples_are_drawn_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

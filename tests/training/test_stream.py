@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shlex
+import shutil
 from dataclasses import replace
 from itertools import product
 
@@ -18,15 +20,26 @@ from dovetail.core.errors import CheckpointError, ConfigError, DovetailError
 from dovetail.core.seeds import SeedTree
 from dovetail.core.stream import StreamDecision
 from dovetail.evaluation.setting_stream import StreamSetting
-from dovetail.features.stream import COLUMNS
-from dovetail.schedulers.learned.stream.checkpoint import load_checkpoint
-from dovetail.schedulers.learned.stream.kinds import KINDS, fresh_parameters
+from dovetail.evaluation.stream_networks import Times, made_for
+from dovetail.features.stream import COLUMNS, StreamFeatures
+from dovetail.schedulers.learned.stream.arrays import NUMPY
+from dovetail.schedulers.learned.stream.checkpoint import BUNDLED, load_checkpoint
+from dovetail.schedulers.learned.stream.graph import graph_of
+from dovetail.schedulers.learned.stream.kinds import KINDS, draw, forward, fresh_parameters
 from dovetail.schedulers.learned.stream.scheduler import POLICIES
 from dovetail.schedulers.learned.stream.shape import StreamShape
 from dovetail.sim.stream import StreamOptions
+from dovetail.training import stream_run
 from dovetail.training.stream_losses import OBJECTIVE
 from dovetail.training.stream_plan import StreamPlan
-from dovetail.training.stream_run import LEAST_SPREAD, StreamTrainJob, StreamTrainRun, standardised, start_workers
+from dovetail.training.stream_run import (
+    LEAST_SPREAD,
+    LEVEL,
+    StreamTrainJob,
+    StreamTrainRun,
+    standardised,
+    start_workers,
+)
 from dovetail.training.stream_worker import StreamWorker, faded, spread_out
 
 STEADY = StreamSetting(
@@ -175,6 +188,22 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path):
         parts = train(tmp_path / str(steps), resume=True)
         assert all((whole.parameters[name] == parts.parameters[name]).all() for name in whole.parameters)
         assert whole.curve == parts.curve
+        lines = (tmp_path / str(steps) / "progress.jsonl").read_text().splitlines()
+        assert [json.loads(line)["iteration"] for line in lines] == [-1, 0, 1, 2, 3, 4]  # none of them twice
+
+
+def test_the_best_network_of_the_lessons_is_kept(tmp_path, monkeypatch):
+    rewards = {-4: 0.1, -2: 0.4, 0: 0.3}  # untrained, and after two and four lessons
+    plan = replace(PLAN, lessons=4, check_lessons=2, iterations=0, level=0.0)
+    run = StreamTrainRun(tmp_path, replace(JOB, plan=plan), "", resume=False)
+    monkeypatch.setattr(stream_run, "scores", lambda *given: np.array([rewards[run.iteration]]))
+    crew = start_workers(run.job, 1)
+    at = {progress.iteration: dict(run.parameters) for progress in run.go_on(crew, lambda: False)}
+    assert run.curve == [{"iteration": -2, "validation": 0.4}, {"iteration": 0, "validation": 0.3}]
+    kept = load_checkpoint(tmp_path / "checkpoint")
+    assert kept.card["validation"]["reward"] == 0.4 and kept.card["curve"] == run.curve
+    assert all((value == at[-2][name]).all() for name, value in kept.parameters.items())
+    assert any((value != at[0][name]).any() for name, value in kept.parameters.items())
 
 
 def test_the_card_says_how_it_was_made(tmp_path):
@@ -182,7 +211,7 @@ def test_the_card_says_how_it_was_made(tmp_path):
     card = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
     assert card["kind"] == "stream-sure"
     assert card["command"] == "the command" and card["objective"] == "reward"
-    assert [point["iteration"] for point in card["curve"]] == [0, 2, 4]
+    assert [point["iteration"] for point in card["curve"] if "level" not in point] == [0, 2, 4]
     kept = load_checkpoint(tmp_path / "run" / "checkpoint")
     assert not any(name.startswith(OBJECTIVE) for name in kept.parameters)
 
@@ -198,13 +227,48 @@ def test_refusals(tmp_path):
         load_checkpoint(tmp_path / "whole" / "checkpoint", "dream")
 
 
+LONGER = replace(JOB, plan=replace(PLAN, lesson_steps=25, iterations=0, level=0.0))
+
+
+def actions(run):
+    """What the network says of the same hours when its lessons are over."""
+    opened = STEADY.open()
+    world, said = opened.world(opened.sequence(5), SeedTree(5)), []
+    rows, graph = StreamFeatures(world.info), graph_of(world.info, SHAPE.hops, SHAPE.neighbours)
+    rng = np.random.default_rng(1)
+    while (view := world.advance()) is not None:
+        noise = draw("sure", rng, run.job.shape, 1, world.info.history, graph)
+        seen = rows.of(view)[None]
+        said.append(forward(NUMPY, "sure", run.job.shape, run.parameters, seen, graph, noise).mean[0])
+        world.apply([])
+    return np.array(said)
+
+
+@pytest.fixture(scope="module")
+def plain_actions(tmp_path_factory):
+    return actions(train(tmp_path_factory.mktemp("plain") / "run", LONGER))
+
+
 @pytest.mark.parametrize(
-    "ablation", [{"sampler": "random"}, {"sampler": "none"}, {"action": "relative"}, {"past": "sampled"}]
+    "ablation",
+    [
+        {"sampler": "random"},
+        {"sampler": "none"},
+        {"action": "relative"},
+        {"past": "sampled"},
+        {"past": "weighed"},
+        {"faults": True},
+        {"information": 0.0},
+    ],
+    ids=str,
 )
-def test_ablations_change_the_outcome(tmp_path, ablation):
-    plain = train(tmp_path / "plain", steps=2)
-    other = train(tmp_path / "other", replace(JOB, shape=replace(SHAPE, **ablation)), steps=2)
-    assert any((plain.parameters[name] != other.parameters[name]).any() for name in plain.parameters)
+def test_ablations_change_the_outcome(tmp_path, ablation, plain_actions):
+    """What the trained network says, not only what is in it."""
+    if "information" in ablation:
+        job = replace(LONGER, plan=replace(LONGER.plan, **ablation))
+    else:
+        job = replace(LONGER, shape=replace(SHAPE, **ablation))
+    assert np.abs(actions(train(tmp_path / "run", job)) - plain_actions).max() > 1e-3
 
 
 def test_the_command(tmp_path, capsys):
@@ -224,12 +288,106 @@ def test_the_command(tmp_path, capsys):
     assert "did you mean 'dream'" in capsys.readouterr().err and not (tmp_path / "no").exists()
 
 
+@pytest.mark.parametrize(("best_at", "level"), [(-0.1, -0.1), (0.05, 0.05), (0.0, 0.0)])
+def test_the_level_of_actions_is_set_by_validation(tmp_path, monkeypatch, best_at, level):
+    """Up or down by steps, as far as it gains; everything else stays as it was taught."""
+    plan = replace(PLAN, lessons=1, check_lessons=1, iterations=0, level=0.05)
+    run = StreamTrainRun(tmp_path, replace(JOB, plan=plan), "", resume=False)
+    taught = []
+
+    def scores(workers, parameters, tasks):
+        if run.iteration < 0:
+            return np.array([-9.0])
+        taught.append(parameters)
+        return np.array([-abs(float(parameters[LEVEL][0] - taught[0][LEVEL][0]) - best_at)])
+
+    monkeypatch.setattr(stream_run, "scores", scores)
+    for _ in run.go_on(start_workers(run.job, 1), lambda: False):
+        pass
+    kept = load_checkpoint(tmp_path / "checkpoint")
+    assert kept.parameters[LEVEL][0] - taught[0][LEVEL][0] == pytest.approx(level, abs=1e-6)
+    assert all((kept.parameters[name] == taught[0][name]).all() for name in kept.parameters if name != LEVEL)
+    assert kept.card["curve"][-1].get("level", 0.0) == pytest.approx(level)
+
+
+def recorded(folder, minutes, name="rates", first=0):
+    """A directory of rates with a count in each of so many minutes."""
+    rows = "".join(f"{60 * minute},{50 + (first + minute) % 7}\n" for minute in range(minutes))
+    (folder / f"{name}.csv").write_text("time,count\n" + rows)
+    assert main(["workload", "import", "rates", str(folder / f"{name}.csv"), "--out", str(folder / name)]) == 0
+    return str(folder / name)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("decisions=5000",), "decisions=5000 and two more, one every 600 s.*expected decisions=38 at most"),
+        (("decisions=39",), "expected decisions=38 at most"),
+        (("lessons=0", "iterations=0"), "lessons and iterations are 0"),
+    ],
+)
+def test_what_cannot_be_trained_is_said_before_it_starts(tmp_path, capsys, given, says):
+    words = ["train", "stream", "--workload", "nexmark-q2", "--interval", "600", "--duration", "7200"]
+    words += ["--rates", recorded(tmp_path, 400), "--out", str(tmp_path / "run"), "--workers", "1"]
+    assert main([*words, *(word for each in given for word in ("--set", each))]) == 2
+    said = capsys.readouterr().err
+    assert re.search(says, said) and "Traceback" not in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_it_was_trained_on_is_not_held_out(tmp_path, capsys):
+    """`evaluate` takes other rates, and refuses, or tells, what the network knows; `train` says what to type."""
+    known, later = recorded(tmp_path, 400), recorded(tmp_path, 300, "later", first=3)
+    words = ["--workload", "nexmark-q2", "--interval", "600", "--duration", "7200", "--history", "10"]
+    plan = ["sequences=1", "decisions=4", "validation=1", "width=8", "hidden=8", "lessons=1", "lesson_steps=2"]
+    words += ["--rates", known, "--network", "dream", "--iterations", "0", "--workers", "1"]
+    words += [word for each in plan for word in ("--set", each)]
+    assert main(["train", "stream", *words, "--out", str(tmp_path / "run")]) == 0
+    assert "--rates LATER" in capsys.readouterr().out
+    judge = ["evaluate", str(tmp_path / "run" / "checkpoint"), "--seeds", "1", "--schedulers", "stream/fixed"]
+    judge += ["--workers", "1"]
+    assert main(judge) == 2
+    assert "it was trained on windows of" in capsys.readouterr().err
+    assert main([*judge, "--rates", known]) == 0
+    assert "says how well it knows them" in capsys.readouterr().err
+    assert main([*judge, "--rates", known, "--write"]) == 2
+    assert "--write keeps what was held out" in capsys.readouterr().err
+    moved = shutil.copytree(known, tmp_path / "moved")  # the same series by another name
+    assert main([*judge, "--rates", str(moved)]) == 0
+    assert "says how well it knows them" in capsys.readouterr().err
+    assert main([*judge, "--rates", later]) == 0
+    assert "knows" not in capsys.readouterr().err
+    assert main([*judge[:-2], "--rates", later, "--jobs", "5"]) == 2
+    assert "error: --jobs means nothing to stream/dream" in capsys.readouterr().err
+    for name, value in (("--seeds", "0"), ("--seed", "-1")):
+        assert main([*judge, "--rates", later, name, value]) == 2
+        assert f"error: {name} is {value}; expected" in capsys.readouterr().err
+
+
+def test_a_network_that_is_asked_at_other_times_than_it_learned_to_is_told_of(tmp_path, capsys):
+    train(tmp_path / "run", steps=2)  # every 600 s, ten snapshots
+    words = ["compare", "stream", "--workload", "nexmark-q2", "--duration", "3600", "--seeds", "1", "--workers", "1"]
+    words += ["--schedulers", f"stream/fixed,stream/sure:checkpoint={tmp_path / 'run' / 'checkpoint'}", "--step", "5"]
+    for other in (
+        ("--interval", "300", "--history", "10"),
+        ("--interval", "600"),
+        ("--interval", "600", "--snapshot", "30"),
+    ):
+        assert main([*words, *other]) == 0
+        assert "learned to decide every 600 s with 10 snapshots of 60 s, and is asked here" in capsys.readouterr().err
+    assert main([*words, "--interval", "600", "--history", "10"]) == 0
+    assert "learned to decide" not in capsys.readouterr().err
+
+
+def test_cards_that_do_not_say_for_what_times_are_read_from_their_settings():
+    card = json.loads((BUNDLED / "sure.json").read_text())
+    card.pop("times", None)
+    assert made_for(card) == [Times(3600.0, 60.0, 60)]
+    assert made_for({}) == [] == made_for({"settings": [{"options": None}]})
+
+
 def test_what_the_card_says_can_be_typed_again(tmp_path, capsys):
-    rates = tmp_path / "rates"
-    (tmp_path / "counts.csv").write_text(
-        "time,count\n" + "".join(f"{60 * minute},{50 + minute % 7}\n" for minute in range(400))
-    )
-    assert main(["workload", "import", "rates", str(tmp_path / "counts.csv"), "--out", str(rates)]) == 0
+    rates = recorded(tmp_path, 400)
     words = [
         "train",
         "stream",
@@ -242,7 +400,7 @@ def test_what_the_card_says_can_be_typed_again(tmp_path, capsys):
         "--history",
         "10",
     ]
-    words += ["--rates", str(rates), "--validate-rates", str(rates), "--network", "dream", "--iterations", "0"]
+    words += ["--rates", rates, "--validate-rates", rates, "--network", "dream", "--iterations", "0"]
     for each in ("sequences=1", "decisions=4", "validation=1", "width=8", "lessons=1", "lesson_steps=2"):
         words += ["--set", each]
     assert main([*words, "--out", str(tmp_path / "once"), "--workers", "1"]) == 0

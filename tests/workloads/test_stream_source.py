@@ -46,6 +46,19 @@ def test_windows_of_a_record():
     assert whole.duration_s == 360.0 and whole.rate.mean() == pytest.approx(100.0)
 
 
+def test_windows_side_by_side():
+    source = recorded(rates=series((1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0)))
+    assert source.windows(180.0) == 2
+    found = [source.sequence(180.0, SeedTree(8), window) for window in range(2)]
+    for window, work in enumerate(found):
+        np.testing.assert_allclose(work.rate[0], 100 / (30 / 7) * (3 * window + np.arange(1, 4)))
+        assert work.clock_s == 86_400.0 + 180 * window
+    with pytest.raises(DovetailError, match=r"2 windows of 180 s side by side, seeds 0 to 1; seed 2 asked for"):
+        source.sequence(180.0, SeedTree(0), 2)
+    with pytest.raises(DovetailError, match="are drawn, so there are no windows"):
+        open_stream("small-1").sequence(3600.0, SeedTree(0), 0)
+
+
 def test_clocks_go_round():
     late = series((1.0, 2.0), bin_s=60.0)
     source = recorded(rates=type(late)(late.name, 60.0, WEEK_S - 60.0, late.rate))

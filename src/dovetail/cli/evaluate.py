@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
     from dovetail.evaluation.networks import TrainedNetwork
 
 SEEDS = 100
+CHANGES = ("workload", "rates", "jobs")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", metavar="NAME|PATH", help="a bundled network, or one that `train` made")
     parser.add_argument("--schedulers", metavar="NAME,...", help="what to compare it with (heuristics)")
     parser.add_argument("--workload", metavar="NAME|DIR", help="another workload than it was trained for")
+    parser.add_argument("--rates", metavar="KIND|DIR", help="streaming jobs: other rates than it was trained on")
     parser.add_argument("--jobs", type=int, metavar="N", help="another number of jobs in a sequence")
     parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help=f"job sequences ({SEEDS})")
     parser.add_argument("--seed", type=int, default=0, metavar="K", help="seed of the first of them (0)")
@@ -67,7 +70,15 @@ def _arguments(args: argparse.Namespace, network: TrainedNetwork) -> Arguments:
     path, on_card = network.path, network.card.get("arguments")
     if on_card is None:
         raise CheckpointError(f"{path}: its card does not say what it was trained for; use `dovetail compare`")
-    changes = {name: getattr(args, name) for name in ("workload", "jobs") if getattr(args, name) is not None}
+    kind = arguments_of(network.kind.family)
+    known = {item.name for item in fields(kind)}
+    changes = {name: getattr(args, name) for name in CHANGES if getattr(args, name) is not None}
+    for name in changes:
+        if name not in known:
+            raise ConfigError(f"--{name} means nothing to {network.kind.scheduler}; leave it out")
+    for name, least in (("seeds", 1), ("seed", 0)):
+        if getattr(args, name) < least:
+            raise ConfigError(f"--{name} is {getattr(args, name)}; expected {least} or more")
     if args.write and "jobs" in changes:
         raise ConfigError("--write keeps the result for what the network was trained for; leave out --jobs")
     if args.write and "workload" in changes and Path(args.workload).name != Path(on_card["workload"]).name:
@@ -81,13 +92,35 @@ def _arguments(args: argparse.Namespace, network: TrainedNetwork) -> Arguments:
         )
     others = split_specs(network.kind.others if args.schedulers is None else args.schedulers)
     values = {**on_card, **changes, "seeds": args.seeds, "seed": args.seed, "schedulers": [*others, network.spec]}
-    found: Any = build(arguments_of(network.kind.family), values, f"{path}: arguments")
+    found: Any = build(kind, values, f"{path}: arguments")
     if args.workload is None and not Path(found.workload).exists() and not is_bundled(found.workload):
         raise ConfigError(
             f"{path}: it was trained on {found.workload}, which is not here; say with --workload where it is"
         )
+    if network.kind.family == "stream":
+        check_rates(network, found.rates, said=args.rates is not None, write=args.write)
     asked: Arguments = found
     return asked
+
+
+def check_rates(network: TrainedNetwork, rates: str | None, *, said: bool, write: bool) -> None:
+    """A recorded series that it knows is refused, unless the command names it: its windows are not held out."""
+    from dovetail.evaluation.stream_networks import known_to
+
+    if rates is not None and "/" in rates.partition(":")[0] and not Path(rates).exists() and not said:
+        raise ConfigError(
+            f"{network.path}: it was trained on {rates}, which is not here; name other rates with --rates"
+        )
+    if (use := known_to(network.card, rates)) is None:
+        return
+    if write:
+        raise ConfigError(f"--write keeps what was held out; the network was {use} windows of {rates}")
+    if not said:
+        raise ConfigError(
+            f"{network.path}: it was {use} windows of {rates}, so these are not held out; name later rates with "
+            f"--rates, or `--rates {rates}` to see how well it knows them"
+        )
+    note(f"it was {use} windows of {rates}: what follows says how well it knows them, not how it would do later")
 
 
 def _held_out(network: TrainedNetwork, asked: Arguments, results: MatrixResults, yardstick: str) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dovetail.cli.arguments import Arguments, add_config, check_range
 
 if TYPE_CHECKING:
+    from dovetail.evaluation.contenders import Contender
     from dovetail.evaluation.setting_stream import StreamSetting
 
 
@@ -21,6 +23,7 @@ class StreamArguments(Arguments):
 
     workload: str = "small-1"
     rates: str | None = None
+    windows: str = "drawn"
     duration: float | None = None
     slots: int | None = None
     runtime: str | None = None
@@ -48,6 +51,11 @@ class StreamArguments(Arguments):
         work.add_argument(
             "--rates", metavar="KIND|DIR", help="web, diurnal, bursty, flash-crowd, step, drift, or a directory"
         )
+        work.add_argument(
+            "--windows",
+            metavar="HOW",
+            help="of recorded rates: drawn from anywhere, or in-turn: side by side, seed 0 the first (drawn)",
+        )
         work.add_argument("--duration", type=float, metavar="S", help="length of a sequence (that of the workload)")
         cluster = parser.add_argument_group("cluster")
         cluster.add_argument("--slots", type=int, metavar="N", help="instances of all operators at most")
@@ -59,6 +67,12 @@ class StreamArguments(Arguments):
         cluster.add_argument("--noise", type=float, metavar="SIGMA", help="how much service times vary (0.05)")
         cluster.add_argument("--weight", type=float, metavar="W", help="of latency in the reward, 0 to 1 (0.7)")
         add_config(parser)
+
+    def notes(self, contenders: Collection[Contender] = ()) -> list[str]:
+        """Networks that were made for something else."""
+        from dovetail.evaluation.stream_networks import notes_on_times
+
+        return notes_on_times(self.setting(), contenders)
 
     def setting(self) -> StreamSetting:
         """What every scheduler meets; errors of value are found here."""
@@ -75,6 +89,7 @@ class StreamArguments(Arguments):
         return StreamSetting(
             workload=self.workload,
             rates=self.rates,
+            windows=self.windows,
             duration_s=self.duration,
             interval_s=self.interval,
             slots=self.slots,

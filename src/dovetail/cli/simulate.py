@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     asked = read_arguments(arguments_of(args.family), args, seeds=1)
     contender = Contender.of(args.scheduler, asked.FAMILY)
     opened = asked.setting().open()
-    writer = open_run_set(opened, asked, args, _command(asked, contender.spec), notes=asked.notes())
+    writer = open_run_set(opened, asked, args, _command(asked, contender.spec), notes=asked.notes([contender]))
     matrix = Matrix((contender,), (asked.seed,), keep=writer is not None)
     results = MatrixResults(matrix, writer, resume=False)
     if not run_visibly(opened, matrix, results, workers=1):

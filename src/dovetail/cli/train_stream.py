@@ -13,7 +13,7 @@ from dovetail.cli.exit_codes import EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note
 from dovetail.cli.options_stream import StreamArguments
 from dovetail.cli.train_options import PLAIN, add_learning, check_learning, check_set, training_command
-from dovetail.core.errors import UnknownName
+from dovetail.core.errors import ConfigError, UnknownName
 from dovetail.core.spec import parse_assignments, read_overrides, split_specs
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     finished = False
     with closing(start_workers(job, count)) as workers:
         if train.resumed:
-            note(f"going on after iteration {train.iteration}")
+            note(f"going on after {_place(train)}")
         try:
             for progress in train.go_on(workers, stop_after(args.minutes)):
                 _tell(train, progress)
@@ -62,10 +62,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _job(args: argparse.Namespace, asked: StreamArguments) -> StreamTrainJob:
     from dovetail.core.config import build, to_plain
+    from dovetail.evaluation.setting_stream import DRAWN
     from dovetail.schedulers.learned.stream.kinds import KINDS
     from dovetail.schedulers.learned.stream.shape import StreamShape
     from dovetail.training.stream_plan import PROFILES, StreamPlan
     from dovetail.training.stream_run import StreamTrainJob
+    from dovetail.training.stream_worker import episode_of
 
     if args.profile not in PROFILES:
         raise UnknownName("profile", args.profile, PROFILES)
@@ -82,6 +84,8 @@ def _job(args: argparse.Namespace, asked: StreamArguments) -> StreamTrainJob:
         overrides["iterations"] = args.iterations
     plan = build(StreamPlan, {**PROFILES[args.profile], **overrides}, "--set")
     setting = asked.setting()
+    if setting.windows != DRAWN:
+        raise ConfigError("--windows is for judging; to learn from, windows are drawn")
     settings = (setting, *(replace(setting, workload=name) for name in split_specs(args.mix or "")))
     if args.validate_rates is None:
         validation = settings
@@ -89,17 +93,23 @@ def _job(args: argparse.Namespace, asked: StreamArguments) -> StreamTrainJob:
         validation = tuple(replace(one, rates=args.validate_rates) for one in settings)
     for one in {*settings, *validation}:
         one.open().check(0)  # whatever is wrong with it, now
+    for one in settings:
+        episode_of(one, plan).check(0)
     return StreamTrainJob(settings, validation, args.network, shape, plan, args.seed, to_plain(asked))
+
+
+def _place(train: StreamTrainRun) -> str:
+    lessons, iteration = train.job.plan.lessons, train.iteration
+    return f"lesson {iteration + lessons} of {lessons}" if iteration <= 0 else f"iteration {iteration}"
 
 
 def _tell(train: StreamTrainRun, progress: Progress) -> None:
     figures = progress.figures
-    lessons = train.job.plan.lessons
-    left_s = train.elapsed_s / (progress.iteration + lessons) * (progress.of - progress.iteration)
+    left_s = train.elapsed_s / (progress.iteration + train.job.plan.lessons) * (progress.of - progress.iteration)
     if "regret" in figures:
-        text = f"lesson {progress.iteration + lessons} of {lessons}: lost {figures['regret']:.4f} to hindsight"
+        text = f"{_place(train)}: lost {figures['regret']:.4f} to hindsight"
     else:
-        text = f"iteration {progress.iteration} of {progress.of}: reward {figures['reward']:.4f} while exploring"
+        text = f"{_place(train)} of {progress.of}: reward {figures['reward']:.4f} while exploring"
     if "validation" in figures:
         text += f"; validation {figures['validation']:.4f}, untrained {train.untrained.mean():.4f}"
     note(f"{text}; {left_s / 60:.0f} min left")
@@ -120,9 +130,12 @@ def _as_json(train: StreamTrainRun) -> dict[str, Any]:
 
 def _as_text(train: StreamTrainRun, asked: StreamArguments) -> str:
     path = train.directory.checkpoint
+    recorded = asked.setting().open().source.rates.duration_s is not None
+    where = "on rates from after those it knows, in place of LATER" if recorded else "on fresh sequences"
+    rates = {"rates": "LATER"} if recorded else {}
     return (
         f"{path}.safetensors\n"
         f"  reward {train.best:.4f} on the validation sequences, {float(train.untrained.mean()):.4f} untrained\n"
-        f"  compare it on fresh sequences:  {asked.command('compare stream', **PLAIN)} --schedulers "
+        f"  compare it {where}:  {asked.command('compare stream', **PLAIN, **rates)} --schedulers "
         f"{RIVALS},stream/{train.job.kind}:checkpoint={path}"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.arguments import add_matrix, read_arguments
@@ -13,6 +14,7 @@ from dovetail.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from dovetail.cli.matrix_progress import note, run_visibly, tell_failures
 from dovetail.cli.options import add_options, arguments_of, family_of_name, yardstick_of
 from dovetail.core.errors import ConfigError
+from dovetail.core.spec import split_specs
 
 if TYPE_CHECKING:
     from dovetail.core.dag import Floats
@@ -29,6 +31,7 @@ family_of = family_of_name
 def configure(parser: argparse.ArgumentParser, family: str | None) -> None:
     parser.add_argument("scheduler", metavar="NAME", help="such as dag/graphene; parameters given with it stay fixed")
     kind = add_options(parser, family, "NAME")
+    parser.add_argument("--mix", metavar="NAME,...", help="tune on these workloads, too: by the mean over all of them")
     parser.add_argument("--metric", metavar="NAME", help=f"what to improve ({yardstick_of(kind)})")
     add_matrix(parser, seed=FIRST_TRAINING_SEED)
     parser.add_argument(
@@ -54,9 +57,12 @@ def run(args: argparse.Namespace) -> int:
             "are for judging; a scheduler tuned on them looks better than it is (--allow-overlap insists)"
         )
     check_workers(args.workers)
-    opened = asked.setting().open()
-    opened.check(asked.seed)
-    for text in asked.notes():
+    mixed: list[dict[str, Any]] = [{"workload": name} for name in split_specs(args.mix or "")]
+    every = [asked, *(replace(asked, **other) for other in mixed)]
+    opened = [each.setting().open() for each in every]
+    for each in opened:
+        each.check(asked.seed)
+    for text in dict.fromkeys(text for each in every for text in each.notes()):
         note(text)
     trials = _Trials(opened, asked.seed_range, metric, args.workers)
     try:
@@ -76,9 +82,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Trials:
-    """Runs candidates on the training seeds."""
+    """Runs candidates on the training seeds of all workloads."""
 
-    def __init__(self, opened: OpenSetting, seeds: tuple[int, ...], metric: str, workers: int | None) -> None:
+    def __init__(self, opened: Sequence[OpenSetting], seeds: tuple[int, ...], metric: str, workers: int | None) -> None:
         self.failures: list[Failure] = []
         self._opened = opened
         self._seeds = seeds
@@ -86,6 +92,13 @@ class _Trials:
         self._workers = workers
 
     def measure(self, contenders: Sequence[Contender]) -> Mapping[Entry, Floats]:
+        """Means over the workloads, seed by seed; who fails on one of them is left out."""
+        import numpy as np
+
+        found = [self._on(each, contenders) for each in self._opened]
+        return {entry: np.mean([each[entry] for each in found], axis=0) for entry in found[0] if _in_all(entry, found)}
+
+    def _on(self, opened: OpenSetting, contenders: Sequence[Contender]) -> Mapping[Entry, Floats]:
         import numpy as np
 
         from dovetail.evaluation.matrix import Matrix
@@ -93,14 +106,18 @@ class _Trials:
 
         matrix = Matrix(tuple(contenders), self._seeds, timed=False)
         results = MatrixResults(matrix)
-        if not run_visibly(self._opened, matrix, results, self._workers):
+        if not run_visibly(opened, matrix, results, self._workers):
             raise KeyboardInterrupt
         self.failures += results.failures
         whole, _ = results.complete()
         return {one.entry: np.array([*results.values(one, self._metric).values()]) for one in whole}
 
 
-def _as_json(opened: OpenSetting, tuned: Tuned, seeds: tuple[int, ...]) -> dict[str, Any]:
+def _in_all(entry: Entry, found: Sequence[Mapping[Entry, Floats]]) -> bool:
+    return all(entry in each for each in found)
+
+
+def _as_json(opened: Sequence[OpenSetting], tuned: Tuned, seeds: tuple[int, ...]) -> dict[str, Any]:
     from dovetail.records.manifest import plain
 
     def point(one: Point) -> dict[str, Any]:
@@ -111,8 +128,9 @@ def _as_json(opened: OpenSetting, tuned: Tuned, seeds: tuple[int, ...]) -> dict[
     return {
         "schema": 1,
         "family": tuned.space.family.name,
-        "workload": opened.facts(),
-        "options": plain(opened.options),
+        "workload": opened[0].facts(),
+        **({"mix": [each.facts() for each in opened[1:]]} if opened[1:] else {}),
+        "options": plain(opened[0].options),
         "seeds": list(seeds),
         "scheduler": tuned.space.name,
         "metric": tuned.metric,

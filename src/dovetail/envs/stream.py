@@ -62,8 +62,9 @@ class StreamEnv(gymnasium.Env[Seen, NDArray[np.int64]]):
 
     def _wanted(self, action: NDArray[np.int64]) -> Ints:
         """Instances of every operator: one more than the number of the choice."""
-        wanted = np.asarray(action, np.int64) + 1
-        if wanted.shape != self._play.most.shape or not ((wanted >= 1) & (wanted <= self._play.most)).all():
-            most = (self._play.most - 1).tolist()
-            raise InvalidDecision(f"action {np.asarray(action).tolist()}; expected whole numbers from 0 to {most}")
-        return wanted
+        chosen, most = np.asarray(action, np.float64), self._play.most - 1
+        if chosen.shape != most.shape or not ((chosen >= 0) & (chosen <= most) & (chosen == np.floor(chosen))).all():
+            raise InvalidDecision(
+                f"action {np.asarray(action).tolist()}; expected whole numbers from 0 to {most.tolist()}"
+            )
+        return chosen.astype(np.int64) + 1

@@ -116,8 +116,8 @@ class StreamParallelEnv(ParallelEnv):  # type: ignore[misc]  # it has no types
             if agent not in actions:
                 raise InvalidDecision(f"no action of {agent!r}; expected one of every agent")
             most = int(self._play.most[place])
-            if not 0 <= int(actions[agent]) < most:
-                raise InvalidDecision(f"action {actions[agent]} of {agent!r}; expected 0 to {most - 1}")
+            if not (0 <= actions[agent] < most and actions[agent] == np.floor(actions[agent])):
+                raise InvalidDecision(f"action {actions[agent]} of {agent!r}; expected 0 to {most - 1}, a whole number")
             wanted[place] += int(actions[agent])
         return wanted
 

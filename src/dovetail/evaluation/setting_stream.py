@@ -22,6 +22,7 @@ from dovetail.workloads.stream_jobs import RUNTIME_S
 from dovetail.workloads.stream_source import StreamSource, open_stream
 
 REHEARSED_INTERVALS = 3  # that are run to have everything compiled
+DRAWN, IN_TURN = WINDOWS = ("drawn", "in-turn")
 CONTENT_SEED = 0  # of the sequence that a workload's fingerprint is taken from
 
 
@@ -38,12 +39,15 @@ class StreamSetting(Setting):
     interval_s: float | None = None  # between decisions
     slots: int | None = None
     runtime: str | None = None  # what jobs run on, which says how long a rescale takes
+    windows: str = DRAWN  # of recorded rates: from anywhere, or seed k is the k-th of those side by side
     options: StreamOptions = field(default_factory=StreamOptions)  # but for `interval_s`, which stands above
 
     def __post_init__(self) -> None:
         for name, value in (("duration_s", self.duration_s), ("interval_s", self.interval_s), ("slots", self.slots)):
             if value is not None and not value > 0:
                 raise ConfigError(f"{name} is {value}; expected more than 0")
+        if self.windows not in WINDOWS:
+            raise UnknownName("way to choose windows", self.windows, WINDOWS)
         if self.runtime is not None and self.runtime not in RUNTIME_S:
             raise UnknownName("runtime", self.runtime, RUNTIME_S)
 
@@ -83,7 +87,8 @@ class OpenStreamSetting(OpenSetting):
         return replace(self.setting.options, interval_s=self.interval_s)
 
     def sequence(self, seed: int) -> StreamWorkload:
-        return self.source.sequence(self.duration_s, SeedTree(seed))
+        window = seed if self.setting.windows == IN_TURN else None
+        return self.source.sequence(self.duration_s, SeedTree(seed), window)
 
     def check(self, seed: int) -> None:
         """Find now whatever would fail for every scheduler alike, such as rates that end before the first decision."""
@@ -101,6 +106,7 @@ class OpenStreamSetting(OpenSetting):
             "slots": table.slots,
             "rates": self.source.rates.name,
             "duration_s": self.duration_s,
+            **({} if self.setting.windows == DRAWN else {"windows": self.setting.windows}),
             **({} if self.setting.runtime is None else {"runtime": self.setting.runtime}),
             "content": self._digest(),
         }
@@ -134,7 +140,7 @@ class OpenStreamSetting(OpenSetting):
 
     def _digest(self) -> str:
         """A fingerprint of everything the simulator reads of a drawn sequence."""
-        sequence = self.source.sequence(self.duration_s, SeedTree(CONTENT_SEED))
+        sequence = self.sequence(CONTENT_SEED)
         digest = blake2b(repr((sequence.job_name, sequence.op_name, sequence.bin_s)).encode(), digest_size=8)
         for name, value in sorted(vars(sequence).items()):
             if isinstance(value, np.ndarray) and name in type(sequence).__dataclass_fields__:

@@ -96,6 +96,51 @@ def mean_difference_pct(
     return _interval(mean, every, percent, seed, resamples, level)
 
 
+def crossed_mean(values: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Interval:
+    """Mean of what several networks (rows) came to on the same sequences (columns); see `crossed_difference`."""
+    sample = _grid(values)
+    return crossed_difference(sample, np.zeros((1, sample.shape[1])), seed=seed, resamples=resamples, level=level)
+
+
+def crossed_difference(
+    ours: ArrayLike, theirs: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL
+) -> Interval:
+    """Mean of ours - theirs where both were made by chance, too: a row for each training seed, a column a sequence.
+
+    Rows of either are drawn anew, each for itself, and columns of both together (Owen 2007: a pigeonhole bootstrap), so
+    the interval is about networks trained again and other sequences, not about these.  One row, as of a rule, is as it
+    is.  With few rows or columns it is too narrow rather than too wide.
+    """
+    a, b = _grid(ours), _grid(theirs)
+    n = a.shape[1]
+    if b.shape[1] != n:
+        raise ValueError(f"{n} sequences against {b.shape[1]}; pairs need as many of each")
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level is {level}; expected a share between 0 and 1")
+    mean = float(a.mean() - b.mean())
+    if max(n, len(a), len(b)) < 2:
+        return Interval(mean, math.nan, math.nan)
+    rng = SeedTree(seed).child("bootstrap").generator()
+
+    def drawn(count: int) -> Floats:
+        """(r, count) how often each is there, of 1 in all."""
+        found: Floats = rng.multinomial(count, np.full(count, 1.0 / count), size=resamples) / count
+        return found
+
+    apart = drawn(len(a)) @ a - drawn(len(b)) @ b
+    tail = 100.0 * (1.0 - level) / 2.0
+    low, high = np.percentile((apart * drawn(n)).sum(axis=1), (tail, 100.0 - tail))
+    return Interval(mean, float(low), float(high))
+
+
+def _grid(values: ArrayLike) -> Floats:
+    """Rows of numbers; a single row may come as it is."""
+    sample = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    if sample.ndim != 2 or sample.size == 0:
+        raise ValueError(f"values of shape {sample.shape}; expected a row for each network, a column for each sequence")
+    return sample
+
+
 def _interval(
     mean: float,
     columns: Floats,  # (n, k)

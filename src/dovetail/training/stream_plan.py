@@ -13,6 +13,11 @@ number of instances would have been worth (`stream_lessons`); what it saw is kep
 Ross et al., 2011).  When the first lesson has been played, the first layer is scaled by what its columns were like, for
 all kinds of networks alike (`standardised`): without, they need about twice as many steps.
 
+Lessons count what each operator lost by itself.  But a burst finds all operators of a job short, and records wait once,
+where it takes longest; so networks spare more than is worth it, the more the larger the jobs.  When lessons are over,
+the best network is therefore moved as a whole, by steps of `level` in all its actions, while that gains on the
+sequences it is chosen by.
+
 With `spread`, rates are varied in sequences to learn from (`stream_variety`), never in those networks are chosen by.
 
 A = own A_own + (1 - own) A_job: that of an operator is its own latency and utilisation, that of its job the reward
@@ -46,12 +51,16 @@ class StreamPlan:
     entropy: float = field(default=1e-3, metadata={"help": "weight of the entropy"})
     fade: float = field(default=0.6, metadata={"help": "what a reward is worth one decision later"})
     own: float = field(default=0.7, metadata={"help": "how much an operator's own latency and utilisation count"})
-    kl: float = field(default=1e-7, metadata={"help": "SURE: weight of the divergence from the prior"})
-    likelihood: float = field(default=1e-2, metadata={"help": "SURE: weight of the likelihood of the weights"})
+    kl: float = field(default=2e-5, metadata={"help": "SURE: weight of the divergence from the prior"})
+    likelihood: float = field(default=1e-5, metadata={"help": "SURE: weight of the likelihood of the weights"})
     information: float = field(default=1e-2, metadata={"help": "SURE: weight of the mutual information"})
     spread: float = field(default=0.2, metadata={"help": "how much rates are varied to learn from; 0: not at all"})
     forecast: float = field(default=0.1, metadata={"help": "forecasters: weight of the error of the forecast"})
     validation: int = field(default=4, metadata={"help": "sequences a network is chosen by, of each setting"})
+    level: float = field(
+        default=0.03, metadata={"help": "step in which the level of all actions is set when lessons are over; 0: not"}
+    )
+    check_lessons: int = field(default=6, metadata={"help": "lessons between validations"})
     every: int = field(default=5, metadata={"help": "rounds between validations"})
 
     def __post_init__(self) -> None:
@@ -78,15 +87,19 @@ class StreamPlan:
             ("spread", 0.0, 2.0),
             ("forecast", 0.0, 1e3),
             ("validation", 1, 10**4),
+            ("level", 0.0, 1.0),
+            ("check_lessons", 1, 10**6),
             ("every", 1, 10**6),
         ):
             if not low <= getattr(self, name) <= high:
                 raise ConfigError(f"{name} is {getattr(self, name)}; expected {low:g} to {high:g}")
+        if not self.lessons and not self.iterations:
+            raise ConfigError("lessons and iterations are 0, so nothing would be learned; expected one of them above 0")
         if self.moments < self.sources:
             raise ConfigError(f"moments is {self.moments}, fewer than sources, {self.sources}")
 
 
 PROFILES: dict[str, dict[str, int]] = {
     "quick": {"iterations": 0},
-    "full": {"iterations": 0, "lessons": 60, "moments": 32},
+    "full": {"iterations": 0, "lessons": 60, "moments": 32, "check_lessons": 15},
 }

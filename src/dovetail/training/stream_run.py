@@ -15,9 +15,11 @@ from dovetail.core.errors import DovetailError
 from dovetail.core.seeds import SeedTree
 from dovetail.core.stream import Floats
 from dovetail.evaluation.setting_stream import StreamSetting
+from dovetail.evaluation.stream_networks import facts_of_network
 from dovetail.records.manifest import plain
 from dovetail.schedulers.learned.stream.arrays import Parameters, fresh
 from dovetail.schedulers.learned.stream.checkpoint import StreamCheckpoint, save_checkpoint
+from dovetail.schedulers.learned.stream.head import LAST
 from dovetail.schedulers.learned.stream.kinds import fresh_parameters
 from dovetail.schedulers.learned.stream.shape import StreamShape
 from dovetail.training.adam import Adam
@@ -32,6 +34,7 @@ FIRST_TRAINING_SEED, TRAINING_SEEDS = 1_000, 900
 FIRST_VALIDATION_SEED = 2_000
 LARGEST_STEP = 0.5  # norm of a gradient
 LAST_RATE = 0.1  # of the first
+LEVEL, MOST_LEVELS = f"{LAST}.bias", 6
 LEAST_SPREAD = 0.1  # of a column, when the first layer is scaled
 
 
@@ -92,6 +95,8 @@ class StreamTrainRun:
         self.best_parameters: Parameters = dict(self.parameters)
         self.adam = Adam(self.parameters, job.plan.rate)
         self.untrained: Floats = np.zeros(0)  # rewards on the validation sequences
+        self._taught: list[Parameters] = []  # who played each lesson so far; workers have forgotten where it goes on
+        self._replay = False
         if resume:
             self._read()
 
@@ -111,8 +116,10 @@ class StreamTrainRun:
             start = time.monotonic()
             figures = self._lesson(workers) if self.iteration < 0 else self._round(workers)
             self.iteration += 1
-            if self.iteration == 0 or (self.iteration > 0 and self.iteration % plan.every == 0):
+            if self._is_checked():
                 figures |= self._validate(workers)
+            if self.iteration == 0 and plan.level:
+                figures |= self._set_level(workers)
             self.elapsed_s += time.monotonic() - start
             self.directory.log({"iteration": self.iteration, **figures})
             self._write()
@@ -121,11 +128,27 @@ class StreamTrainRun:
                 self.save()
                 return
 
-    def _lesson(self, workers: Workers) -> dict[str, float]:
-        rng = SeedTree(self.job.seed).child("lesson", self.iteration).generator()
+    def _is_checked(self) -> bool:
+        """Every few lessons, after the last of them, and every few rounds."""
+        plan = self.job.plan
+        if self.iteration > 0:
+            return self.iteration % plan.every == 0
+        return self.iteration == 0 or (self.iteration + plan.lessons) % plan.check_lessons == 0
+
+    def _teach(self, workers: Workers, lesson: int, parameters: Parameters) -> tuple[list[Any], np.random.Generator]:
+        """What workers said of it, and what draws the steps of learning that follow."""
+        rng = SeedTree(self.job.seed).child("lesson", lesson).generator()
         tasks, seed = self._tasks(rng), int(rng.integers(2**31))
         shares = [tasks[number :: workers.count] for number in range(workers.count)]
-        played = workers.call("teach", [(self.parameters, share, seed) for share in shares])
+        return workers.call("teach", [(parameters, share, seed) for share in shares]), rng
+
+    def _lesson(self, workers: Workers) -> dict[str, float]:
+        if self._replay:  # lessons take much room on disk, and little time
+            for before, parameters in enumerate(self._taught, start=-self.job.plan.lessons):
+                self._teach(workers, before, parameters)
+            self._replay = False
+        self._taught.append(dict(self.parameters))
+        played, rng = self._teach(workers, self.iteration, self.parameters)
         if self.iteration == -self.job.plan.lessons:
             seen = workers.call("columns", [()] * workers.count)
             self.parameters = standardised(self.parameters, sum(seen[1:], seen[0]))
@@ -179,6 +202,24 @@ class StreamTrainRun:
         self.save()
         return {"validation": value}
 
+    def _set_level(self, workers: Workers) -> dict[str, float]:
+        """Move all actions of the best network, down or else up, while that is better; it goes on from there."""
+        level = 0.0
+        for step in (-self.job.plan.level, self.job.plan.level):
+            for _ in range(MOST_LEVELS):
+                moved = self.best_parameters | {LEVEL: np.float32(self.best_parameters[LEVEL] + step)}
+                value = float(scores(workers, moved, self._validation()).mean())
+                if value <= self.best:
+                    break
+                level += step
+                self.best_parameters = moved
+                self.curve.append({"iteration": self.iteration, "level": level, "validation": value})
+            if level:
+                break
+        self.parameters = dict(self.best_parameters)
+        self.save()
+        return {"level": level, "validation": self.best}
+
     def save(self) -> Path:
         """The best network so far, with its card."""
         facts = self.job.facts()
@@ -188,6 +229,7 @@ class StreamTrainRun:
             "plan": facts["plan"],
             "settings": facts["settings"],
             "validated_on": facts["validation"],
+            **facts_of_network(self.job.settings, self.job.validation),
             "seed": self.job.seed,
             "command": self.command,
             "version": __version__,
@@ -208,21 +250,25 @@ class StreamTrainRun:
         arrays = {f"now/{name}": value for name, value in self.parameters.items()}
         arrays |= {f"best/{name}": value for name, value in self.best_parameters.items()}
         arrays |= {f"adam/{name}": value for name, value in self.adam.state().items()}
+        for lesson, parameters in enumerate(self._taught if self.iteration < 0 else ()):
+            arrays |= {f"taught/{lesson}/{name}": value for name, value in parameters.items()}
         document = {"iteration": self.iteration, "elapsed_s": self.elapsed_s, "curve": self.curve}
         self.directory.write({**arrays, "untrained": self.untrained}, document)
 
     def _read(self) -> None:
-        """Where the run is; one that was still being taught begins again, as lessons are not kept on disk."""
+        """Where the run is; of lessons, who played them is kept, which makes them again."""
         arrays, document = self.directory.read()
         try:
             self.untrained = arrays["untrained"]
-            if int(document["iteration"]) < 0:
-                return
             self.parameters = {name: arrays[f"now/{name}"] for name in self.parameters}
             self.best_parameters = {name: arrays[f"best/{name}"] for name in self.parameters}
             self.adam.restore({name[5:]: value for name, value in arrays.items() if name.startswith("adam/")})
             self.iteration, self.elapsed_s = int(document["iteration"]), float(document["elapsed_s"])
             self.curve = list(document["curve"])
+            count = self.iteration + self.job.plan.lessons if self.iteration < 0 else 0
+            names = list(self.parameters)
+            self._taught = [{name: arrays[f"taught/{k}/{name}"] for name in names} for k in range(count)]
+            self._replay = count > 0
         except (KeyError, TypeError, ValueError) as error:
             raise DovetailError(f"{self.directory.path}: the run is damaged ({error}); start again") from error
 

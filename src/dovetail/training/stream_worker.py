@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from dovetail.core.errors import ConfigError
 from dovetail.core.seeds import SeedTree
 from dovetail.core.stream import Floats, Reason, StreamInfo, StreamView, reward
-from dovetail.evaluation.setting_stream import StreamSetting
+from dovetail.evaluation.setting_stream import OpenStreamSetting, StreamSetting
 from dovetail.features.stream import COLUMNS, StreamFeatures
 from dovetail.schedulers.learned.stream import sure
 from dovetail.schedulers.learned.stream.action import Actuator
@@ -61,15 +62,7 @@ class StreamWorker:
         plan: StreamPlan,
     ) -> None:
         torch.set_num_threads(1)
-        episode = [
-            replace(
-                setting,
-                duration_s=(plan.decisions + 2) * setting.open().interval_s,
-                options=replace(setting.options, step_s=plan.step_s),
-            )
-            for setting in settings
-        ]
-        self._training = [setting.open() for setting in episode]
+        self._training = [episode_of(setting, plan) for setting in settings]
         self._validation = [setting.open() for setting in validation]
         self._kind, self._shape, self._plan = kind, shape, plan
         self._round: list[Played] = []
@@ -262,6 +255,22 @@ class StreamWorker:
                 for name, value in found.items():
                     figures[name] = figures.get(name, 0.0) + share * value
         return _gradients(named), figures
+
+
+def episode_of(setting: StreamSetting, plan: StreamPlan) -> OpenStreamSetting:
+    """The setting with sequences as long as they are played to learn from; refused where rates do not last."""
+    opened = setting.open()
+    duration_s = (plan.decisions + 2) * opened.interval_s
+    recorded_s = opened.source.rates.duration_s
+    if recorded_s is not None and recorded_s < duration_s:
+        most = int(recorded_s / opened.interval_s) - 2
+        instead = f"decisions={most} at most, or a shorter interval" if most >= 2 else "a shorter interval"
+        raise ConfigError(
+            f"rates {opened.source.rates.name}: {recorded_s:,.0f} s were recorded, but an episode has decisions="
+            f"{plan.decisions} and two more, one every {opened.interval_s:g} s, {duration_s:,.0f} s in all; expected "
+            + instead
+        )
+    return replace(setting, duration_s=duration_s, options=replace(setting.options, step_s=plan.step_s)).open()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
@@ -87,6 +88,11 @@ class RecordedRates:
     @property
     def duration_s(self) -> float:
         return self.recorded.duration_s
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of the series, whatever it is called and wherever it is kept."""
+        return blake2b(np.ascontiguousarray(self.recorded.rate).tobytes(), digest_size=8).hexdigest()
 
     def series(self, job_name: tuple[str, ...], bins: int, seeds: SeedTree) -> RateSeries:
         there = self.recorded.rate.shape[1]

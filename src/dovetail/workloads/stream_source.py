@@ -71,15 +71,17 @@ class StreamSource:
     def jobs(self) -> int:
         return self.table.num_jobs
 
-    def sequence(self, duration_s: float | None, seeds: SeedTree) -> StreamWorkload:
+    def sequence(self, duration_s: float | None, seeds: SeedTree, window: int | None = None) -> StreamWorkload:
         """So many seconds of rates (none: as it was made for).  Rates, window and jitter have streams of their own.
+
+        `window`: this one of those that lie side by side in a recorded series, instead of one from anywhere in it.
 
         A series is scaled such that its mean, that of all of it, is the mean rate of the job; so a window of a quiet
         night is quiet.  Where there is one series for several jobs, all of them get the same window of it.
         """
         bins = self._bins(self.duration_s if duration_s is None else duration_s)
         series = self.rates.series(self.table.job_name, bins, seeds.child("rates"))
-        start = int(seeds.child("window").generator().integers(series.rate.shape[1] - bins + 1))
+        start = self._window(window, bins, seeds, series.rate.shape[1])
         rate = series.rate[:, start : start + bins] * (self.table.job_rate / series.rate.mean(axis=1))[:, None]
         if self.jitter > 0:
             sigma = np.sqrt(np.log1p(self.jitter**2))
@@ -87,6 +89,25 @@ class StreamSource:
             rate = rate * np.exp(sigma * normal - sigma**2 / 2)
         clock_s = (series.clock_s + start * series.bin_s) % WEEK_S
         return self.table.workload(series.bin_s, rate, clock_s)
+
+    def windows(self, duration_s: float) -> int:
+        """So many of this length lie side by side in the recorded series."""
+        recorded_s = self.rates.duration_s
+        if recorded_s is None:
+            raise DovetailError(f"rates {self.rates.name} are drawn, so there are no windows to take in turn")
+        return int(recorded_s / self.rates.bin_s + 1e-6) // self._bins(duration_s)
+
+    def _window(self, window: int | None, bins: int, seeds: SeedTree, there: int) -> int:
+        """The bin it begins with."""
+        if window is None:
+            return int(seeds.child("window").generator().integers(there - bins + 1))
+        count = self.windows(bins * self.rates.bin_s)
+        if not 0 <= window < count:
+            raise DovetailError(
+                f"rates {self.rates.name} have {count} windows of {bins * self.rates.bin_s:,.0f} s side by side, seeds "
+                f"0 to {count - 1}; seed {window} asked for"
+            )
+        return window * bins
 
     def _bins(self, duration_s: float) -> int:
         bins = duration_s / self.rates.bin_s

@@ -15,6 +15,7 @@ at the end is dropped.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +32,8 @@ from dovetail.workloads.stream_rates import MAX_BINS, RateSeries, RecordedRates
 from dovetail.workloads.stream_schema import MAX_BIN_S
 
 _EXPECTED = "a time and a count in each line, or counts only"
+_MOMENT = "seconds after the first bin (3600), a share of the bins (60%), or a date (1995-08-28)"
+_MOST = 1e15  # records in a bin
 _SINCE_1970_S = 1e8  # from here on a number is a time since 1970; smaller ones are counted from a Monday
 BIN_S = 60.0
 
@@ -70,6 +73,8 @@ def read_rates_file(path: Path, options: RateOptions | None = None) -> Imported[
     """The series in this file; every fault of it is listed."""
     options = options or RateOptions()
     text = unpacked_text(path, _EXPECTED)
+    if ";" in text.partition("\n")[0]:
+        raise refusal(path, 1, "values between semicolons", "values between commas, such as 60,17")
     if "," in text[:4096]:
         found = _from_rows(path, split_rows(path, text), options)
     else:
@@ -104,7 +109,7 @@ def _from_numbers(path: Path, text: str, options: RateOptions) -> _Counted:
         count = np.array(words[header:], dtype=np.float64)
     except ValueError:
         count = np.array([np.nan])
-    wrong = ~(np.isfinite(count) & (count >= 0))
+    wrong = ~((count >= 0) & (count <= _MOST))
     if wrong.any():
         raise InvalidWorkload(_word_faults(path, text, header))
     begins_s = 0.0
@@ -126,8 +131,9 @@ def _word_faults(path: Path, text: str, skip: int) -> list[Fault]:
                 skip -= 1
                 continue
             value = _number(word)
-            if value is None or value < 0:
-                faults.append(Fault(str(path), line, "count", f"not a count: {word[:40]!r}", "numbers from 0"))
+            if not _is_count(value):
+                expected = f"numbers from 0 to {_MOST:g}"
+                faults.append(Fault(str(path), line, "count", f"not a count: {word[:40]!r}", expected))
     return faults
 
 
@@ -159,12 +165,17 @@ def _columns(path: Path, names: list[str], rows: list[tuple[int, list[str]]], op
             raise ConfigError(f"{option} {name}: {path} has {names.count(name)} of it; there are {', '.join(names)}")
         said.append(None if name is None else names.index(name))
     time_at, count_at = said
+    if time_at is not None and time_at == count_at:
+        name = options.time_column
+        raise ConfigError(
+            f"--time-column and --count-column are both {name}; expected two columns of {', '.join(names)}"
+        )
     if not rows:
         raise refusal(path, None, "a header line only", _EXPECTED)
     sample = [values for _, values in rows[:50] if len(values) == len(names)]
-    numeric = [at for at in range(len(names)) if all(_number(values[at]) is not None for values in sample)]
+    numeric = [at for at in range(len(names)) if _mostly(_number, sample, at)]
     others = [at for at in range(len(names)) if at not in numeric]
-    dated = [at for at in others if all(_date(values[at]) is not None for values in sample)]
+    dated = [at for at in others if _mostly(_date, sample, at)]
     if time_at is None:
         choice = dated or [at for at in numeric if at != count_at][:1]
         time_at = choice[0] if len(choice) == 1 else None
@@ -178,12 +189,18 @@ def _columns(path: Path, names: list[str], rows: list[tuple[int, list[str]]], op
     return time_at, count_at
 
 
+def _mostly(read: Callable[[str], float | None], sample: list[list[str]], at: int) -> bool:
+    """Whether this is what a column holds; the rows where it does not are faults of their own."""
+    return 2 * sum(read(values[at]) is not None for values in sample) > len(sample)
+
+
 def _values(
     path: Path, names: list[str], rows: list[tuple[int, list[str]]], time_at: int, count_at: int
 ) -> tuple[Ints, Floats, Floats, bool]:
     faults: list[Fault] = []
     line, time_s, count = np.zeros(len(rows), np.int64), np.zeros(len(rows)), np.zeros(len(rows))
-    dated = len(rows[0][1]) > time_at and _number(rows[0][1][time_at]) is None
+    whole = [values for _, values in rows if len(values) == len(names)]
+    dated = not _mostly(_number, whole[:50], time_at)
     for place, (number, values) in enumerate(rows):
         line[place] = number
         if len(values) != len(names):
@@ -193,10 +210,11 @@ def _values(
         if at is None:
             kind = "a date" if dated else "a number"
             faults.append(Fault(str(path), number, names[time_at], f"not {kind}: {values[time_at][:40]!r}", kind))
-        if many is None or many < 0:
+        if many is None or not _is_count(many):
             problem = f"not a count: {values[count_at][:40]!r}"
-            faults.append(Fault(str(path), number, names[count_at], problem, "0 or more"))
-        time_s[place], count[place] = at or 0.0, many or 0.0
+            faults.append(Fault(str(path), number, names[count_at], problem, f"0 to {_MOST:g}"))
+            continue
+        time_s[place], count[place] = at or 0.0, many
     if faults:
         raise InvalidWorkload(faults)
     return line, time_s, count, dated
@@ -214,7 +232,7 @@ def _on_grid(path: Path, name: str, line: Ints, time_s: Floats, count: Floats, d
     ]
     if faults:
         raise InvalidWorkload(faults)
-    step_s = float(np.median(gap))
+    step_s = _usual(gap)
     steps = np.round((time_s - time_s[0]) / step_s)
     off = np.abs((time_s - time_s[0]) - steps * step_s) > 1e-6 * max(1.0, step_s)
     if off.any() or step_s % 1 or not 1 <= step_s <= MAX_BIN_S:
@@ -241,6 +259,12 @@ def _on_grid(path: Path, name: str, line: Ints, time_s: Floats, count: Floats, d
     return _Counted(step_s, float(time_s[0]), np.interp(grid, steps, count), dated, tuple(notes))
 
 
+def _usual(gap: Floats) -> float:
+    """The distance that is there most often; the smallest of those that are there equally often."""
+    distance, times = np.unique(np.round(gap, 6), return_counts=True)
+    return float(distance[times.argmax()])
+
+
 def _part(found: _Counted, options: RateOptions) -> tuple[Floats, int]:
     """Counts between both moments, and how many bins were before them."""
     at_s = np.arange(found.count.size, dtype=np.float64) * found.step_s
@@ -252,7 +276,7 @@ def _part(found: _Counted, options: RateOptions) -> tuple[Floats, int]:
                 raise ConfigError(f"{option} {text}: the file has no dates; expected seconds (3600) or a share (60%)")
             text = f"{max(0.0, date - found.first_s)!r}"
         moments.append(text)
-    part = time_slice(at_s, *moments)
+    part = time_slice(at_s, *moments, expected=_MOMENT)
     return found.count[part], part.start
 
 
@@ -284,6 +308,10 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return value if np.isfinite(value) and "_" not in text else None
+
+
+def _is_count(value: float | None) -> bool:
+    return value is not None and 0 <= value <= _MOST
 
 
 def _date(text: str) -> float | None:

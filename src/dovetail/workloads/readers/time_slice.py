@@ -30,7 +30,7 @@ class Moment:
         return int(np.searchsorted(arrival_s - arrival_s[0], self.seconds or 0.0)) if len(arrival_s) else 0
 
 
-def read_moment(option: str, text: str) -> Moment:
+def read_moment(option: str, text: str, expected: str = _EXPECTED) -> Moment:
     """As a person writes it; `option` is what messages call it."""
     number = text.removesuffix("%")
     try:
@@ -41,11 +41,11 @@ def read_moment(option: str, text: str) -> Moment:
         return Moment(share=value / 100)
     if number == text and 0 <= value < math.inf:
         return Moment(seconds=value)
-    raise ConfigError(f"{option} {text}: expected {_EXPECTED}")
+    raise ConfigError(f"{option} {text}: expected {expected}")
 
 
-def time_slice(arrival_s: Floats, start: str | None, end: str | None) -> slice:
-    """Jobs from `start` (the first) to before `end` (after the last)."""
-    first = 0 if start is None else read_moment("--from", start).place(arrival_s)
-    last = len(arrival_s) if end is None else read_moment("--to", end).place(arrival_s)
+def time_slice(arrival_s: Floats, start: str | None, end: str | None, *, expected: str = _EXPECTED) -> slice:
+    """Jobs from `start` (the first) to before `end` (after the last); `expected`: of moments that cannot be read."""
+    first = 0 if start is None else read_moment("--from", start, expected).place(arrival_s)
+    last = len(arrival_s) if end is None else read_moment("--to", end, expected).place(arrival_s)
     return slice(first, max(first, last))

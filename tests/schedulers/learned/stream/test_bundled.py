@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dovetail.cli import main
+from dovetail.schedulers import SCHEDULERS
 from dovetail.schedulers.learned.stream.checkpoint import BUNDLED, load_checkpoint
 from dovetail.schedulers.learned.stream.kinds import KINDS
 
@@ -39,6 +40,14 @@ def test_the_card_says_how_it_was_made(card: Path) -> None:
     assert facts["held_out"]["seeds"][1] < 1000
     assert card.with_suffix(".safetensors").stat().st_size < 5_000_000
     assert np.abs(load_checkpoint(card).parameters["head.out.weight"]).max() > 0.0  # it says something
+
+
+def test_the_choice_of_a_trained_network_can_be_left_to_chance() -> None:
+    """Another sampler, the same parameters; no training."""
+    trained, chance = (SCHEDULERS.create(f"stream/sure{more}") for more in ("", ":sampler=random"))
+    one, other = trained._trained, chance._trained
+    assert (one.shape.sampler, other.shape.sampler) == ("learned", "random")
+    assert all((one.parameters[name] == other.parameters[name]).all() for name in one.parameters)
 
 
 def test_there_is_one_of_each_kind() -> None:

@@ -162,20 +162,52 @@ def test_the_past_is_weighed_by_what_matters(info):
     np.testing.assert_allclose(found[0, 0], [2.0, 0.0, 0.0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("past", ["weighed", "sampled"])
-def test_the_choice_has_a_gradient(info, past):
-    """A published fault: cut by a cast to booleans, the sampler never learned from the reward."""
+def test_the_head_sees_how_the_weighed_mean_differs(info):
+    """At random there is nothing to see; a network begins with more weight for newer snapshots."""
+    projected = np.random.default_rng(0).normal(size=(1, 3, 2, 4)).astype(np.float32)
+    mean = np.array([0.0, 1.0, 3.0], np.float32)[None, :, None] * np.ones((1, 1, 2), np.float32)
+    plain, differs = sure.history(NUMPY, SMALL, projected, mean)
+    np.testing.assert_allclose(plain, projected.mean(axis=1), atol=1e-6)
+    np.testing.assert_allclose(plain + differs, sure.weighed(NUMPY, SMALL, projected, mean), atol=1e-6)
+    assert not np.abs(sure.history(NUMPY, replace(SMALL, sampler="random"), projected, mean)[1]).max() > 1e-6
+    fresh = fresh_parameters("sure", SMALL, np.random.default_rng(0))
+    seen = np.zeros((1, HISTORY, 7, len(COLUMNS)), np.float32)
+    seen[..., COLUMNS.index("age of the snapshot")] = (np.arange(HISTORY)[::-1] / HISTORY)[:, None]
+    plainly = {**fresh, "project.weight": 0.0 * fresh["project.weight"]}
+    weights = forward(NUMPY, "sure", SMALL, plainly, seen, graph_of(info, 2, 8)).sampled.mean
+    np.testing.assert_allclose(np.diff(weights[0, :, 0]), sure.FIRST_AGE / HISTORY, rtol=1e-5)
+
+
+def gradients(info, shape):
     torch = pytest.importorskip("torch", reason="learning needs torch: pip install 'dovetail[learn]'")
     from dovetail.training.stream_torch import TORCH
 
     graph = graph_of(info, 2, 8)
-    shape = replace(SMALL, past=past)
     tensors = {name: torch.as_tensor(value).requires_grad_() for name, value in network("sure", shape).items()}
     noise = draw("sure", np.random.default_rng(2), shape, WORLDS, HISTORY, graph)
-    said = forward(TORCH, "sure", shape, tensors, torch.as_tensor(features(info)), graph, noise)
-    said.mean.sum().backward()
-    for name in ("time.mean.weight", "time.log_variance.weight", "near.other.weight"):
-        assert tensors[name].grad.abs().max() > 0.0, name
+    forward(TORCH, "sure", shape, tensors, torch.as_tensor(features(info)), graph, noise).mean.sum().backward()
+    return {name: 0.0 if value.grad is None else float(value.grad.abs().max()) for name, value in tensors.items()}
+
+
+CHOICE = ("time.mean.weight", "time.log_variance.weight", "near.other.weight")
+
+
+@pytest.mark.parametrize("past", ["trend", "weighed", "sampled"])
+def test_the_choice_has_a_gradient(info, past):
+    """A published fault: cut by a cast to booleans, the sampler never learned from the reward."""
+    found = gradients(info, replace(SMALL, past=past))
+    assert all(found[name] > 0.0 for name in CHOICE)
+    assert past != "trend" or found[sure.AGE] > 0.0
+
+
+def test_published_faults_are_there_to_compare_with(info):
+    """No gradient, and noise times the variance, not its root."""
+    shape = replace(SMALL, past="sampled", faults=True)
+    assert all(gradients(info, shape)[name] == 0.0 for name in CHOICE)
+    graph = graph_of(info, 2, 8)
+    noise = draw("sure", np.random.default_rng(2), shape, WORLDS, HISTORY, graph)
+    found = forward(NUMPY, "sure", shape, network("sure", shape), features(info), graph, noise).sampled
+    np.testing.assert_allclose(found.weights - found.mean, noise.normal * np.exp(found.log_variance), atol=1e-5)
 
 
 def test_kinds_and_shapes_are_checked():

@@ -89,6 +89,16 @@ def test_the_oracle_is_at_least_as_good_as_all_others(interval_s: float):
     assert float(play(Oracle(), workload, options).reward.mean()) > best
 
 
+def test_the_oracle_is_no_worse_than_the_best_fixed_plan_where_a_job_cannot_keep_up():
+    """Many operators, all of them short for hours: it must not strengthen those that others hold up."""
+    drawn = open_stream("medium-2", "web").sequence(36 * 3600.0, SeedTree(1))
+    workload = replace(drawn, rate=2.5 * drawn.rate)
+    options = StreamOptions(step_s=10.0)
+    best, fixed = (float(play(kind(), workload, options).reward.mean()) for kind in (Oracle, Static))
+    assert fixed < -5.0  # it cannot keep up
+    assert best > fixed - 0.01
+
+
 def test_jobs_that_share_slots_stay_within_them():
     workload = open_stream("shared").sequence(12 * 3600.0, SeedTree(2))
     found = play(Oracle(), workload)

@@ -56,6 +56,17 @@ def test_what_is_beyond_the_capacity_piles_up_and_is_worked_off():
     assert piled.tolist() == pytest.approx([15.0, 15.0, 0.0], abs=2.0)
 
 
+def test_records_that_pile_up_wait_once_where_it_takes_longest():
+    """Two in a row that can do 20 a second, and 30 come: the second is never handed more than it can do."""
+    rate = np.array([30.0, 5.0, 5.0])
+    outlook = Outlook(model_of([0.05, 0.05]), rate, 60.0)
+    one, both = (outlook.latency_s(np.array([[1, second]]))[0] for second in (10, 1))
+    piled = Outlook(model_of([0.05]), rate, 60.0).piled_s[0, 0]
+    assert piled.tolist() == pytest.approx([15.0, 15.0, 0.0], abs=2.0)
+    assert both[0] - one[0] < 0.3 * piled[0]  # not as much again
+    assert Outlook(model_of([0.05]), np.full(3, 5.0), 60.0).piled_s is None
+
+
 def test_noise_makes_queues_longer():
     calm, noisy = (
         Outlook(model_of([0.05], noise=n), np.full(1, 16.0), 3600.0).latency_s(np.array([[1]])) for n in (0, 0.1)

@@ -34,6 +34,8 @@ def fresh_parameters(kind: str, shape: StreamShape, rng: np.random.Generator) ->
     """Untrained: all actions are 0."""
     found = fresh(parameter_shapes(kind, shape), rng, zero=(LAST, "forecast"))
     found["head.log_std"][:] = FIRST_LOG_STD
+    if sure.AGE in found:
+        found[sure.AGE][:] = sure.FIRST_AGE
     return found
 
 

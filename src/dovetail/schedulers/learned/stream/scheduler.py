@@ -6,8 +6,8 @@ All of them share everything but the network, so that comparisons are about netw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -28,6 +28,10 @@ class StreamPolicy:
     def __init__(self, checkpoint: str, network: StreamCheckpoint | None) -> None:
         self.checkpoint = checkpoint
         self._trained = network or load_checkpoint(find_checkpoint(checkpoint), self.NETWORK)
+
+    @property
+    def card(self) -> dict[str, Any]:
+        return self._trained.card
 
     def reset(self, info: StreamInfo, rng: np.random.Generator) -> None:
         from dovetail.schedulers.learned.stream.compiled import COMPILED  # numba: not for a list of schedulers
@@ -50,6 +54,10 @@ class StreamPolicy:
 @dataclass(frozen=True)
 class SureParams:
     checkpoint: str = field(default="sure", metadata={"help": "name of a bundled network, or a path"})
+    sampler: Literal["trained", "random"] = field(
+        default="trained",
+        metadata={"help": "random: its choice of the past is left to chance, to see what that was worth"},
+    )
 
 
 class Sure(StreamPolicy):
@@ -60,6 +68,8 @@ class Sure(StreamPolicy):
 
     def __init__(self, params: SureParams = SureParams(), *, network: StreamCheckpoint | None = None) -> None:
         super().__init__(params.checkpoint, network)
+        if params.sampler == "random":
+            self._trained = replace(self._trained, shape=replace(self._trained.shape, sampler="random"))
 
 
 @dataclass(frozen=True)

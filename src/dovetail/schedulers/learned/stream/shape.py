@@ -9,7 +9,7 @@ from dovetail.core.errors import ConfigError
 
 Sampler = Literal["learned", "random", "none"]
 Present = Literal["whole", "own"]
-Past = Literal["weighed", "sampled"]
+Past = Literal["trend", "weighed", "sampled"]
 Action = Literal["demand", "bursts", "relative", "published"]
 
 
@@ -32,10 +32,17 @@ class StreamShape:
         metadata={"help": "SURE: of the newest snapshot it looks at the whole job, or at each operator's own alone"},
     )
     past: Past = field(
-        default="weighed",
+        default="trend",
         metadata={
-            "help": "SURE: of an operator's own history it sees the mean of all snapshots, by the weights they are "
-            "sampled with, and those sampled; or those sampled alone"
+            "help": "SURE: of its own history an operator sees those sampled, and (trend) the mean of all, and how the "
+            "one by the weights they are sampled with differs from it; (weighed) that one; (sampled) no more"
+        },
+    )
+    faults: bool = field(
+        default=False,
+        metadata={
+            "help": "SURE: as its published code, for comparison: choices have no gradient, and noise is scaled by the "
+            "variance"
         },
     )
     action: Action = field(

@@ -5,6 +5,7 @@ between them.  It is unnecessary to look at all of it, so for each operator v a 
 
     h = relu(W x + b)                               all operators, all snapshots
     Omega = mu(h_v) + eps exp(log var(h_v) / 2)     over v's own snapshots: a logistic-normal distribution
+                                                    mu is less for older snapshots by `time.age` times their age
     theta = softmax(Omega)                          how much each snapshot matters
     k1 snapshots by Gumbel top-k of theta           without replacement
     phi = softmax(...)                              how much each downstream neighbour matters there, likewise
@@ -12,8 +13,9 @@ between them.  It is unnecessary to look at all of it, so for each operator v a 
 
 The subgraph is the chosen copies of v, consecutive ones joined, each joined to its chosen neighbours.  A graph
 isomorphism network (sum over neighbours, then a perceptron, some layers) and a sum over the subgraph encode it; a
-residual feed-forward layer follows.  To that comes what v and its surroundings are like now, and the mean of v's own
-snapshots, each as much as it matters (theta with eps = 0); the policy head makes an action of it.
+residual feed-forward layer follows.  To that comes what v and its surroundings are like now, the mean of v's own
+snapshots, and how their mean by what matters (theta with eps = 0) differs from it; the policy head makes an action of
+it.
 
 Gradients reach the weights by the straight-through estimator: what was chosen is multiplied by 1 + s - stop(s), s being
 its probability to be chosen.  Where nothing is drawn, the largest weights are taken; deciding draws, too: what was
@@ -22,8 +24,15 @@ trained on samples loses a few percent more to hindsight when it is handed the l
 Departures.  The published code casts the selection to booleans, which cuts that gradient; scales the noise by the
 variance; and lets the chosen snapshots alone speak of the present.  Ours always looks at the newest snapshot, with a
 graph network of its own (`present=whole`; `own`: at v alone), as sampling is there to save looking at all the others.
-The weighed mean is ours, too (`past=weighed`; `sampled`: without): rates of single minutes are noise, a third of which
-is left in ten of them, and a mean of all costs next to nothing; its gradient teaches the weights what matters.
+Both means are ours, too (`past=trend`; `weighed`: the second alone; `sampled`: neither): rates of single minutes are
+noise, a third of which is left in ten of them, and a mean of all costs next to nothing; its gradient teaches the
+weights what matters.  While all snapshots matter alike the two are equal, and nothing asks for other weights; so they
+begin with more for newer ones (`FIRST_AGE`).
+phi is a score without noise of its own, not logistic-normal like theta; the cross-entropy of the objective is over time
+alone.  The variance has a soft bound, and divergence and likelihood of the objective are in balance (2e-5 and 1e-5;
+published 1e-7 and 1e-2, with which it goes to its bound and stays there); information counts 1e-2 instead of 1e-5.  In
+jobs of 12 operators and more, what a subgraph is told apart from are other operators of the same moment.
+`faults` brings two published ones back: the cut gradient, and the noise.
 Sums over the subgraph are divided by k1, those over neighbours by the root of how many there may be, which changes
 nothing but the scale.
 
@@ -57,6 +66,8 @@ from dovetail.schedulers.learned.stream.shape import StreamShape
 
 MOST_LOG_VARIANCE = 4.0
 TINY = 1e-20
+MEANS = {"trend": 2, "weighed": 1, "sampled": 0}  # of all snapshots, that the head is handed
+AGE, FIRST_AGE = "time.age", 3.0  # how much less a snapshot matters for being as old as the history is long
 HEADS = ("time.mean", "time.log_variance", "near.other")
 
 
@@ -99,7 +110,8 @@ def shapes(shape: StreamShape) -> dict[str, tuple[int, ...]]:
         found[f"gin.{layer}.self"] = (1,)
     found |= linear_shapes("feed.first", width, width) | linear_shapes("feed.second", width, width)
     found |= convolution_shapes(shape) if shape.present == "whole" else {}
-    return found | head_shapes(shape, (2 + (shape.present == "whole") + (shape.past == "weighed")) * width)
+    found |= {AGE: (1,)} if shape.past == "trend" else {}
+    return found | head_shapes(shape, (2 + (shape.present == "whole") + MEANS[shape.past]) * width)
 
 
 def draw_noise(rng: np.random.Generator, shape: StreamShape, worlds: int, history: int, graph: Graph) -> Noise:
@@ -121,8 +133,11 @@ def forward(
     """(W, L, O, F) -> (W, O) means of actions, and what was sampled on the way."""
     projected = dense(ops, parameters, "project", features)  # (W, L, O, D)
     mean, log_variance, near = heads(ops, parameters, projected)
-    log_variance = ops.clip(log_variance, -MOST_LOG_VARIANCE, MOST_LOG_VARIANCE)
-    weights = mean if noise is None else mean + ops.constant(noise.normal) * ops.exp(0.5 * log_variance)
+    if shape.past == "trend":
+        mean = mean - parameters[AGE] * features[..., COLUMNS.index("age of the snapshot")]
+    log_variance = MOST_LOG_VARIANCE * ops.tanh(log_variance / MOST_LOG_VARIANCE)
+    spread = ops.exp((1.0 if shape.faults else 0.5) * log_variance)
+    weights = mean if noise is None else mean + ops.constant(noise.normal) * spread
     chosen = choose(
         ops, shape, weights, None if noise is None else noise.gumbel, snapshots_taken(shape, features.shape[1])
     )
@@ -131,10 +146,19 @@ def forward(
     fed = linear(parameters, "feed.second", dense(ops, parameters, "feed.first", encoded))
     newest = projected[:, -1]
     more = [newest] if shape.present == "own" else [newest, convolved(ops, shape, parameters, newest, graph)]
-    if shape.past == "weighed":
-        more.append(weighed(ops, shape, projected, mean))
+    if shape.past != "sampled":
+        more += history(ops, shape, projected, mean)
     said = head(ops, parameters, ops.concat([encoded + fed, *more], -1))
     return said, Sampled(mean, log_variance, weights, chosen, encoded)
+
+
+def history(ops: Ops, shape: StreamShape, projected: Array, mean: Array) -> list[Array]:
+    """What the head is handed of all of an operator's snapshots."""
+    by_weight = weighed(ops, shape, projected, mean)
+    if shape.past == "weighed":
+        return [by_weight]
+    plain = ops.mean(projected, 1)
+    return [plain, by_weight - plain]
 
 
 def weighed(ops: Ops, shape: StreamShape, projected: Array, mean: Array) -> Array:
@@ -198,7 +222,7 @@ def gather(
     scores = 0.0 * importance if shape.sampler == "random" else ops.detached(importance)
     gumbel = None if noise is None else noise.gumbel_near
     nodes, place = ops.gathered(projected, chosen, scores, gumbel, graph.near, graph.near_there, slots)
-    if ops.learns:
+    if ops.learns and not shape.faults:
         theta = ops.take(ops.softmax(weights, 1), chosen, 1)
         own = gate(ops, chosen.shape[1] * operators_first(ops, theta))
         phi = ops.softmax(scores_near(ops, importance, chosen, graph.near, graph.near_there), -1)

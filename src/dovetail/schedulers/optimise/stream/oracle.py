@@ -6,8 +6,9 @@ the first step of the best plan for the `windows` windows to come (of `window_s`
 
     U_t(k) = reward_t(k) + max( U_{t+1}(k),  max over k' of U_{t+1}(k') - restart_{t+1}(k') )
 
-where k runs through parallelisms of the whole job: the present one and the best fixed ones of each window, of each two,
-four, ... of them together, found by steepest ascent, operator by operator.  So it changes only what pays for itself.
+where k runs through parallelisms of the whole job: the present one, the best one for good (that of `stream/static`),
+and the best fixed ones of each window, of each two, four, ... of them together, found by steepest ascent, operator by
+operator.  So it changes only what pays for itself.
 
 Jobs are planned one by one.  If together they want more slots than there are, an instance gets a price, the smallest at
 which they do not.  It is a bound in practice only: the model is not the world (noise, buffers, whole windows), and the
@@ -26,8 +27,10 @@ from dovetail.core.stream import Floats, Ints, Reason, StreamDecision, StreamInf
 from dovetail.schedulers.heuristic.stream.answer import answer
 from dovetail.schedulers.optimise.stream.queue_fit import QueueFit
 from dovetail.schedulers.optimise.stream.queue_model import JobModel, Outlook
+from dovetail.schedulers.optimise.stream.static import rest_of_run
 from dovetail.schedulers.optimise.stream.told import at_lowest_price, rates_between, told
 
+BINS = 2000  # into which a whole run is cut, as by `stream/static`
 STALE = 0.05  # relative change of what operators can do, from which candidates are looked for anew
 
 
@@ -94,6 +97,7 @@ class Planner:
         self.bin_s = min(60.0, info.interval_s)
         self.bins = round(info.interval_s / self.bin_s)
         self._of_window = max(1, round(params.window_s / info.interval_s)) * self.bins
+        self._fixed: dict[float, Ints] = {}  # price -> best parallelism for good, as it was seen first
         self._found: dict[tuple[int, int, float], Ints] = {}  # window, windows together, price -> best parallelism
 
     def look(self, model: JobModel, view: StreamView) -> None:
@@ -139,7 +143,7 @@ class Planner:
         return best
 
     def _candidates(self, price: float) -> list[Ints]:
-        found = [self._now]
+        found = [self._now, self._for_good(price)]
         together = 1
         best = self._now
         while together <= self._params.windows:
@@ -155,6 +159,13 @@ class Planner:
                 found.append(best)
             together *= 2
         return found
+
+    def _for_good(self, price: float) -> Ints:
+        """The best that never changes again, that of `stream/static`; the present one where the end is near."""
+        if price not in self._fixed:
+            outlook, bins = rest_of_run(self._info, self.model, self._start * self.bin_s, BINS)
+            self._fixed[price] = outlook.best(bins, price, also=[self._now]) if len(outlook.rate) else self._now
+        return self._fixed[price]
 
 
 def _differ(one: JobModel, other: JobModel) -> bool:

@@ -28,6 +28,7 @@ POINTS, WEIGHTS = (-(3.0**0.5), 0.0, 3.0**0.5), (1 / 6, 2 / 3, 1 / 6)  # Gauss-H
 STARTS = (0.5, 0.7, 0.9)  # share of its time that an instance would be busy at the highest rate
 MOST_STEPS = 200  # of an ascent
 BETTER = 1e-9
+ELSEWHERE = 0.1  # of what piles up elsewhere, counted nevertheless, so that an ascent goes on past equal ones
 SLOPE = 0.01  # of latency beyond the cap
 
 
@@ -115,19 +116,21 @@ class Outlook:
             factor = np.exp(model.noise * point - model.noise**2 / 2.0)
             share = np.clip(load * factor / at_once, 1e-9, closest)
             wait += weight * factor * waiting(share, at_once) / (at_once * share)
-        self.time_s = service * (1.0 + model.variability[:, None, None] * wait) + self._piled_up(load, backlog)
+        self.time_s = service * (1.0 + model.variability[:, None, None] * wait)
         """(n, P, T)"""
+        self.piled_s = self._piled_up(load, backlog)
+        """(n, P, T) or nothing: what waiting there would take if all else were quick enough."""
         self.busy = np.minimum(load, at_once) / np.arange(1.0, at_once.shape[1] + 1.0)[:, None]
         """(n, P, T)"""
 
-    def _piled_up(self, load: Floats, backlog: Floats | None) -> Floats:
+    def _piled_up(self, load: Floats, backlog: Floats | None) -> Floats | None:
         """(n, P, T) seconds that what is beyond the capacity makes records wait, at the middle of each bin."""
         model = self.model
         at_once = model.at_once[:, :, None]
         start = np.zeros(len(model.operators)) if backlog is None else backlog * model.load_s
         more = (load - at_once) * self.bin_s  # instance-seconds
         if not start.any() and not (more > 0.0).any():
-            return np.zeros((1, 1, 1))
+            return None
         total = np.cumsum(more, axis=2) + start[:, None, None]
         low = np.minimum(np.minimum.accumulate(total, axis=2), 0.0)
         after = total - low
@@ -136,7 +139,10 @@ class Outlook:
         return found
 
     def latency_s(self, chosen: Ints) -> Floats:
-        """(K, T) of parallelisms (K, n)."""
+        """(K, T) of parallelisms (K, n).
+
+        What piles up counts where it takes longest, little elsewhere: a slow operator hands on no more than it does.
+        """
         done: list[Floats] = []
         for i, parents in enumerate(self.model.parents):
             spent = self.time_s[i, chosen[:, i] - 1]
@@ -146,6 +152,9 @@ class Outlook:
                 spent = spent + np.maximum.reduce([done[p] for p in parents])
             done.append(spent)
         found: Floats = np.maximum.reduce([done[sink] for sink in self.model.sinks])
+        if self.piled_s is not None:
+            piled = self.piled_s[np.arange(chosen.shape[1]), chosen - 1]
+            found = found + (1.0 - ELSEWHERE) * piled.max(axis=1) + ELSEWHERE * piled.sum(axis=1)
         return found
 
     def utilisation(self, chosen: Ints) -> Floats:

@@ -59,7 +59,8 @@ class Static:
         fit = QueueFit(info)
         fit.add(view, len(view.op_rate))
         views = [
-            self._outlook(JobModel.of(info, job, fit, self.params.noise), view) for job in range(len(info.job_name))
+            rest_of_run(info, JobModel.of(info, job, fit, self.params.noise), view.time_s, self.params.bins)
+            for job in range(len(info.job_name))
         ]
 
         def plan(price: float) -> Ints:
@@ -70,14 +71,13 @@ class Static:
 
         return at_lowest_price(plan, info.slots)
 
-    def _outlook(self, model: JobModel, view: StreamView) -> tuple[Outlook, int]:
-        """The rest of the run, and the bins of an interval."""
-        info = self._info
-        assert info is not None and info.future is not None
-        future = info.future
-        end_s = future.rate.shape[1] * future.bin_s
-        parts = max(1, round(info.interval_s / 60.0))  # of an interval
-        while parts > 1 and (end_s - view.time_s) / info.interval_s * parts > self.params.bins:
-            parts -= 1
-        rate = rates_between(future, model.job, view.time_s, end_s, info.interval_s / parts)
-        return Outlook(model, rate, info.interval_s / parts), parts
+
+def rest_of_run(info: StreamInfo, model: JobModel, time_s: float, bins: int) -> tuple[Outlook, int]:
+    """What is to come from here to the end, in so many bins at most; and the bins of an interval."""
+    future = told(info, "a plan for all of a run")
+    end_s = future.rate.shape[1] * future.bin_s
+    parts = max(1, round(info.interval_s / 60.0))  # of an interval
+    while parts > 1 and (end_s - time_s) / info.interval_s * parts > bins:
+        parts -= 1
+    rate = rates_between(future, model.job, time_s, end_s, info.interval_s / parts)
+    return Outlook(model, rate, info.interval_s / parts), parts
