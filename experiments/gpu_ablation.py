@@ -7,9 +7,10 @@ sequences of three sizes of cluster; a row is the mean over its networks, sequen
 differ (`docs/gpu-model.md`), as the paper takes for granted; `--even` has clusters where they do not.
 
 In the first group, rules made by hand read the state of machines, so that the ordering agent knows of it with or
-without communication.  In the second it knows of it by communication alone, as published: the rules are those of the
-first group's DAS of the same seed, whose columns of machines are taken away, and what these said is taught to the
-network, as far as it can tell; all variants alike, whether they hear or not.
+without communication.  In the second it knows of it by communication alone, as published: each variant begins with the
+network of its own parts and seed in the first group, from whose rules the columns of machines are taken away, and what
+these said of starting is taught to the ordering agent, as far as it can tell; all variants alike, whether they hear or
+not.
 
 `--without neighbours` and the like leave out what is ours and not published (a part of the plan, set to 0), so that the
 parts show alone.
@@ -44,7 +45,8 @@ PARTS = {
     "DA+RWGP": ("communicate=false", "random_walk=true"),
     "DAS": ("communicate=true", "random_walk=true"),
 }
-ALONE = {f"{name}, network alone": (*parts, "aware=false") for name, parts in PARTS.items()}
+BLIND = ", network alone"
+ALONE = {f"{name}{BLIND}": (*parts, "aware=false") for name, parts in PARTS.items()}
 VARIANTS = PARTS | ALONE
 GROUPS = {
     "Rules that read the state of machines, as in the product": tuple(PARTS),
@@ -53,7 +55,7 @@ GROUPS = {
 TRAINED_ON = ("--jobs", "200")  # and the smallest cluster
 UNEVEN = tuple(f"{size}-uneven" for size in SIZES)
 PLAN = ("neighbours=20", "warm_up=2", "sequences=8", "pairs=32", "every=10")
-TAUGHT = ("neighbours=0", "warm_up=4", "sequences=8", "speed=0", "rules=0")  # what the rules said of machines, alone
+TAUGHT = ("neighbours=0", "warm_up=4", "sequences=8", "speed=0", "rules=0")  # what the rules said, and waits
 RIVALS = ("gpu/mosa", "gpu/malo")  # the best published of every size
 OURS = ("neighbours", "rules")
 
@@ -102,8 +104,9 @@ def train(variant: str, seed: int, args: argparse.Namespace) -> str:
     words = ["--workload", args.sizes[0], *TRAINED_ON, "--seed", str(seed), "--workers", str(args.workers)]
     without = [f"{part}=0" for part in args.without]
     if variant in ALONE:
-        train("DAS", seed, args)  # if it is not there
-        words += ["--start", str(directory("DAS", seed, args) / "checkpoint")]
+        sighted = variant.removesuffix(BLIND)
+        train(sighted, seed, args)  # if it is not there
+        words += ["--start", str(directory(sighted, seed, args) / "checkpoint")]
         plan = ["iterations=0", *TAUGHT]
     else:
         plan = [f"iterations={args.iterations}", f"rules={args.rules}", *PLAN, *without]
@@ -143,9 +146,9 @@ def main() -> None:
     left_out = f", without {' and '.join(args.without)}" if args.without else ""
     texts = [
         f"Trained on `{args.sizes[0]}`, {args.rules} steps of evolution, rounds of forks: {args.iterations}{left_out}; "
-        "those whose network alone hears of machines begin with the DAS of the same seed, and are taught what the "
-        f"rules said that are taken away. Sequences of seeds 0 to {args.seeds - 1}. Differences are paired, and the "
-        "mean of those of the sizes, with 95 % intervals over sequences."
+        "those whose network alone hears of machines begin with these, and are taught what the rules said that are "
+        f"taken away. Sequences of seeds 0 to {args.seeds - 1}. Differences are paired, and the mean of those of the "
+        "sizes, with 95 % intervals over sequences, not over training seeds."
     ]
     for title, names in GROUPS.items():
         group = {name: variants[name] for name in names if name in variants}

@@ -69,6 +69,10 @@ def test_going_on_from_a_network_takes_other_parts_but_no_other_sizes(
     assert main([*line, "--set", "width=8"]) == 2 and not where.exists()
     expected = "--start: the network has its shape, but for communicate, aware, random_walk; leave out --set width"
     assert expected in capsys.readouterr().err
+    assert main([*line, "--set", "neighbours=5"]) == 2 and not where.exists()
+    assert "the network knows its neighbours; leave out --set neighbours" in capsys.readouterr().err
+    nameless = [word if word != "cloud" else "" for word in line]
+    assert main(nameless) == 2 and "--start is empty; expected the name" in capsys.readouterr().err
     plan = ("aware=false", "random_walk=false", "rules=0", "iterations=0", "warm_up=1", "sequences=1", "validation=1")
     words = [word for each in plan for word in ("--set", each)]
     assert main([*line, *words, "--workers", "1"]) == 0

@@ -71,6 +71,8 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
     given = parse_assignments("--set", args.set)
     names = {one.name for one in fields(DasShape)} - {"kinds"}
     check_set(given, {*names, *(one.name for one in fields(DasPlan))})
+    if args.start == "":
+        raise ConfigError("--start is empty; expected the name of a bundled network, or a checkpoint")
     start = load_network(args.start) if args.start else None
     sizes = sorted(names & set(given) - set(PARTS))
     if start is not None and sizes:
@@ -81,6 +83,8 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
     if args.iterations is not None:
         rest["iterations"] = args.iterations
     plan = build(DasPlan, {**PROFILES[args.profile], **rest}, "--set")
+    if start is not None and "neighbours" in given and plan.neighbours:
+        raise ConfigError("--start: the network knows its neighbours; leave out --set neighbours")
     setting = asked.setting()
     settings = (setting, *(replace(setting, workload=name) for name in split_specs(args.mix or "")))
     kinds: dict[str, None] = {}
@@ -94,6 +98,10 @@ def _job(args: argparse.Namespace, asked: GpuArguments) -> DasTrainJob:
                 "draws others from it, a smaller --jobs takes windows of it"
             )
         kinds |= dict.fromkeys(opened.sequence(0).kind_name)
+    if not shape.aware and not plan.warm_up and (start is None or start.shape.aware):
+        note(
+            "warm_up=0 with aware=false: nobody tells the network what the rules no longer see, so jobs may never start"
+        )
     if plan.neighbours and start is None:
         shape = replace(shape, kinds=tuple(kinds))
     if args.mix and (asked.machines is not None or asked.cluster is not None):
