@@ -21,8 +21,9 @@ import org.apache.spark.scheduler.*;
  * Compiled in the driver by Janino, which Spark brings with it; hence no generics and no lambdas.
  */
 public class SteeringHook extends SparkListener {
-    private static final int FRONT = -1000000000; // below its claim: rank by rank
-    private static final int BACK = 1000000000; // has what it was to have: only for what nobody else wants
+    // Spark compares priorities by their difference, so no two may be further apart than an int holds.
+    private static final int FRONT = -500000000; // below its claim: rank by rank
+    private static final int BACK = 500000000; // has what it was to have: only for what nobody else wants
 
     private final SparkContext context;
     private final TaskSchedulerImpl scheduler;

@@ -22,7 +22,7 @@ from dovetail.execution.engines.spark.messages import Claim, Instruction, Look, 
 from dovetail.execution.engines.spark.sizing import Sizing
 from dovetail.execution.engines.spark.view import Offer, info_of, view_of
 
-LAST = 500_000_000  # rank of stages that nothing was decided about: Spark's own order among them
+LAST = 100_000_000  # rank of stages that nothing was decided about: Spark's own order among them
 
 
 DagScheduler = Scheduler[DagInfo, DagView, DagDecision]
