@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.skipif(bool(why_not()), reason=why_not() or "-"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
 ]
-LARGE, SMALL = 120, 6  # so many that a slow machine, too, has decided long before the first job ends
+LARGE, SMALL = 120, 30  # so many that a slow machine, too, sees both at once
 
 
 @pytest.fixture(scope="module")
